@@ -1,0 +1,85 @@
+"""Haar graph pooling: chains of coarser graphs, orthonormal Haar wavelets on them, fast transforms.
+
+Names are imported on first use (PEP 562), so that `import haarpool` costs nothing and whoever
+only builds chains never loads torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from haarpool.basis import (
+        algorithm1,
+        compressive_basis,
+        haar_basis,
+        locality,
+        sparsity,
+    )
+    from haarpool.chain import Chain
+    from haarpool.coarsening import build_chain
+    from haarpool.errors import HaarPoolError
+    from haarpool.graph import as_adjacency
+    from haarpool.transform import (
+        TransformPlan,
+        adjoint,
+        compress,
+        expand,
+        forward_transform,
+        join,
+        split,
+        threshold,
+    )
+
+__version__ = "0.1.0"
+
+_MODULES = {
+    "basis": ["algorithm1", "compressive_basis", "haar_basis", "locality", "sparsity"],
+    "chain": ["Chain"],
+    "coarsening": ["build_chain"],
+    "errors": ["HaarPoolError"],
+    "graph": ["as_adjacency"],
+    "transform": [
+        "TransformPlan",
+        "adjoint",
+        "compress",
+        "expand",
+        "forward_transform",
+        "join",
+        "split",
+        "threshold",
+    ],
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "Chain",
+    "HaarPoolError",
+    "TransformPlan",
+    "__version__",
+    "adjoint",
+    "algorithm1",
+    "as_adjacency",
+    "build_chain",
+    "compress",
+    "compressive_basis",
+    "expand",
+    "forward_transform",
+    "haar_basis",
+    "join",
+    "locality",
+    "sparsity",
+    "split",
+    "threshold",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'haarpool' has no attribute {name!r}")
+    value = getattr(import_module(f"haarpool.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

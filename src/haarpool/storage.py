@@ -1,0 +1,56 @@
+"""Named arrays in one `.npz` file: no pickle, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import uuid
+import zipfile
+import zlib
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.lib.npyio import NpzFile
+from numpy.typing import NDArray
+
+from haarpool.errors import HaarPoolError
+
+Arrays = dict[str, NDArray[np.generic]]
+
+
+def write_arrays(path: str | PathLike[str], arrays: Arrays) -> None:
+    """Write `arrays` to `path`; an earlier file there is replaced in one move or left alone."""
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with open(partial, "xb") as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # numpy's stub: names
+        os.replace(partial, path)
+    except OSError as error:
+        raise HaarPoolError(
+            "a place to write to", f"{path} ({error.strerror})", "choose another file"
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def read_arrays(path: str | PathLike[str]) -> Arrays:
+    """Read all arrays of a file that `write_arrays` wrote."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not isinstance(file, NpzFile):
+                raise ValueError("it holds one bare array")
+            return {name: file[name] for name in file.files}
+    except FileNotFoundError as error:
+        raise HaarPoolError("an .npz file", f"nothing at {path}", "check the path") from error
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: str | PathLike[str], reason: Exception) -> HaarPoolError:
+    """The error for a file that is there but does not hold what it should."""
+    return HaarPoolError(
+        "a whole .npz file as haarpool writes it",
+        f"{path}, which cannot be used ({reason})",
+        "it is damaged or something else; write it again",
+    )
