@@ -17,18 +17,11 @@ if TYPE_CHECKING:
     )
     from haarpool.chain import Chain
     from haarpool.coarsening import build_chain
+    from haarpool.coefficients import join, split, threshold
     from haarpool.errors import HaarPoolError
     from haarpool.graph import as_adjacency
-    from haarpool.transform import (
-        TransformPlan,
-        adjoint,
-        compress,
-        expand,
-        forward_transform,
-        join,
-        split,
-        threshold,
-    )
+    from haarpool.plan import TransformPlan
+    from haarpool.transform import adjoint, compress, expand, forward_transform
 
 __version__ = "0.1.0"
 
@@ -36,18 +29,11 @@ _MODULES = {
     "basis": ["algorithm1", "compressive_basis", "haar_basis", "locality", "sparsity"],
     "chain": ["Chain"],
     "coarsening": ["build_chain"],
+    "coefficients": ["join", "split", "threshold"],
     "errors": ["HaarPoolError"],
     "graph": ["as_adjacency"],
-    "transform": [
-        "TransformPlan",
-        "adjoint",
-        "compress",
-        "expand",
-        "forward_transform",
-        "join",
-        "split",
-        "threshold",
-    ],
+    "plan": ["TransformPlan"],
+    "transform": ["adjoint", "compress", "expand", "forward_transform"],
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

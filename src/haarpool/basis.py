@@ -169,7 +169,7 @@ def locality(chain: Chain, level: int = 0) -> Locality:
     share one). Values closer than 1e-10 count as the same.
 
     >>> locality(Chain.from_parents([[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]]))
-    Locality(distinct=array([2, 2, 3, 3, 3, 3, 3, 3]), coarse=3, details=3)
+    Locality(distinct=array([2, 3, 3, 3, 3, 3, 3, 3]), coarse=3, details=3)
     """
     basis = haar_basis(chain, level).tocoo()
     column = np.concatenate([basis.col, np.arange(basis.shape[1])])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, NamedTuple, get_args
@@ -203,7 +203,16 @@ class Chain:
         start = np.concatenate([[0], np.cumsum(np.bincount(cluster_rank))])
         return Members(own[np.argsort(cluster_rank, kind="stable")], start, clusters)
 
+    @cached_property
+    def derived(self) -> dict[Any, Any]:
+        """What others work out from the chain, plans for instance, kept as long as it lives."""
+        return {}
+
     # ------------------------------------------------------------------ as a value
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: what is worked out from them does not travel."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def digest(self) -> str:

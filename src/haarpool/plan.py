@@ -16,7 +16,6 @@ from torch import Tensor
 from haarpool.chain import Chain, Ints
 from haarpool.errors import HaarPoolError
 
-
 BLOCK_ROWS = {"cpu": 8192}  # elsewhere, where launches cost more than memory, one block per level
 
 
@@ -228,4 +227,5 @@ def _ranges(starts: Ints, lengths: Ints, stride: int = 1) -> Ints:
     """start, start + stride, ... for each start, as many as `lengths` says, one after the other."""
     ends = np.cumsum(lengths)
     counting = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
-    return np.repeat(starts, lengths) + stride * counting
+    result: Ints = np.repeat(starts, lengths) + stride * counting
+    return result

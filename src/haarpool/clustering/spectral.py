@@ -34,7 +34,8 @@ def spectral(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> In
     """
     count, component = csgraph.connected_components(adjacency, directed=False)
     if count >= num_clusters:
-        return _packed(np.bincount(component), num_clusters)[component]
+        packed: Ints = _packed(np.bincount(component), num_clusters)[component]
+        return packed
     parts = [np.flatnonzero(component == c) for c in range(count)]
     solved = [_eigen(adjacency[part][:, part]) for part in parts]
     shares = _shares([values for values, _ in solved], num_clusters)
@@ -72,7 +73,7 @@ def _eigen(adjacency: sparse.csr_array) -> tuple[Floats, Floats]:
 def _place(dense: Floats, degree: Floats) -> Floats:
     """A number in (-1, 1) per node that tells apart what its surroundings tell apart."""
     walk = dense / degree[:, None]
-    place = np.log(degree / degree.mean())
+    place: Floats = np.log(degree / degree.mean())
     for _ in range(min(8, len(degree))):
         place = np.tanh(0.7 * place + walk @ place + 0.3)
     return place
@@ -97,7 +98,8 @@ def _assign(vectors: Floats) -> Ints:
         return np.zeros(len(vectors), np.int64)
     pivots = linalg.qr(vectors.T, mode="r", pivoting=True)[1][:k]
     left, _, right = np.linalg.svd(vectors[pivots].T)
-    return np.abs(vectors @ (left @ right)).argmax(axis=1)
+    labels: Ints = np.abs(vectors @ (left @ right)).argmax(axis=1)
+    return labels
 
 
 def _packed(sizes: Ints, num_clusters: int) -> Ints:

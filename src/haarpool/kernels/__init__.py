@@ -1,0 +1,1 @@
+"""The loops behind `haarpool.transform`, and nothing else: `portable` runs on every device."""
