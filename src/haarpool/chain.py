@@ -143,7 +143,8 @@ class Chain:
         >>> chain.adjacency(1, self_loops=True).toarray().tolist()
         [[2.0, 2.0], [2.0, 2.0]]
         """
-        graph = self._graphs[self.level(level)].copy()
+        level = self.level(level)
+        graph = self._graphs[level].copy()
         if not self_loops:
             graph = without_self_loops(graph)
         return graph

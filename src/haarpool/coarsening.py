@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from numbers import Real
 from typing import Any
 
 from haarpool.chain import Chain, Ints, Measure, Order, coarse_graph
@@ -51,10 +52,14 @@ def build_chain(
     """
     check_method(method, options)
     steps = _checked_steps(num_levels)
-    if not 0 < ratio < 1:
+    if not (isinstance(ratio, Real) and 0 < ratio < 1):
         raise HaarPoolError("a ratio in (0, 1)", f"{ratio!r}", "pass for example ratio=0.5")
     if top not in (1, None):
-        raise HaarPoolError("top=1 or top=None", f"top={top!r}", "see the docstring")
+        raise HaarPoolError(
+            "top=1 (one node at the top) or top=None",
+            f"top={top!r}",
+            "leave the size of the top to the ratio with top=None",
+        )
     adjacency = as_adjacency(graph, symmetrize=symmetrize)
     parents: list[Ints] = []
     current = adjacency

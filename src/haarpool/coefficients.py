@@ -94,7 +94,7 @@ def threshold(
         raise HaarPoolError(
             "either keep= or value=", "both or none", "pass a number to keep, or a magnitude"
         )
-    magnitude = rows.detach().abs()
+    magnitude = rows.abs()
     if value is not None:
         if not value >= 0:
             raise HaarPoolError("value >= 0", f"{value!r}", "pass the magnitude to cut at")
@@ -102,7 +102,7 @@ def threshold(
     else:
         kept, cut = _largest(plan, magnitude, level, keep)
     if mode == "soft":
-        rows = rows * (1 - cut / magnitude.clamp_min(torch.finfo(magnitude.dtype).tiny))
+        rows = rows - cut * rows.sgn()
     return back(torch.where(kept, rows, torch.zeros_like(rows)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import uuid
 import zipfile
 import zlib
@@ -14,6 +15,19 @@ from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from haarpool.errors import HaarPoolError
+
+# What reading a damaged zip file of arrays can raise; unknown compression is a RuntimeError.
+_DAMAGE = (
+    OSError,
+    ValueError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    MemoryError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 Arrays = dict[str, NDArray[np.generic]]
 
@@ -37,13 +51,14 @@ def write_arrays(path: str | PathLike[str], arrays: Arrays) -> None:
 def read_arrays(path: str | PathLike[str]) -> Arrays:
     """Read all arrays of a file that `write_arrays` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, NpzFile):
+        with open(path, "rb") as file:  # opened here, since numpy leaves a broken one open
+            loaded = np.load(file, allow_pickle=False)
+            if not isinstance(loaded, NpzFile):
                 raise ValueError("it holds one bare array")
-            return {name: file[name] for name in file.files}
+            return {name: loaded[name] for name in loaded.files}
     except FileNotFoundError as error:
         raise HaarPoolError("an .npz file", f"nothing at {path}", "check the path") from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except _DAMAGE as error:
         raise unreadable(path, error) from error
 
 

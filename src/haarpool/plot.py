@@ -1,0 +1,293 @@
+"""Figures from chains: the graphs of the levels (the paper's Figure 1) and their bases (Figure 2).
+
+matplotlib and networkx are the extra `haarpool[plot]`. Figures are made without pyplot: they need
+no display and leave no global state; save one with `figure.savefig("chain.pdf")`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from haarpool.basis import haar_basis
+from haarpool.chain import Chain, Floats, Ints
+from haarpool.errors import HaarPoolError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.figure import Figure
+
+    AxesRow = Axes | Sequence[Axes] | NDArray[Any]
+    Colours = dict[int, Floats]
+
+__all__ = ["plot_basis", "plot_chain", "plot_overview"]
+
+_INK, _FAINT = "#333333", "#b0b0b0"
+_READING = (
+    "disc: a node, coloured like its members one level below",
+    "rim (on level 0 all of it): the colour of its parent one level above",
+    "area: number of level-0 nodes",
+    "line width: edge weight",
+)
+
+
+def plot_chain(chain: Chain, axes: AxesRow | None = None, *, seed: int = 0) -> Figure:
+    """The graphs of levels 0..K side by side, as in Figure 1 of the paper.
+
+    A node is a disc in its own colour inside a rim in the colour of its parent; on level 0 the
+    parent colours all of it. So the members of a cluster show which node they become. Area is mass,
+    and a node stands in the middle of the level-0 nodes under it.
+
+    Args:
+        chain: a chain that knows its graph.
+        axes: K+1 axes to draw into; a new figure unless given.
+        seed: of the layout.
+    """
+    graphs = [chain.adjacency(level) for level in range(chain.num_levels + 1)]
+    row = _row(axes, len(graphs))
+    colours, position = _colours(chain), _layout(chain, seed)
+    width = np.ptp(position, axis=0)
+    # Distances in a layout mean little: stretch it towards the square, though not without end.
+    reach = 0.6 * np.maximum(width, max(0.55 * width.max(), 1e-3))
+    limits = (position.min(axis=0) + position.max(axis=0)) / 2 + np.stack([-reach, reach])
+    for level, (ax, graph) in enumerate(zip(row, graphs, strict=True)):
+        if level:
+            position = _means(position, chain.parents[level - 1], chain.mass(level - 1))
+        _draw_edges(ax, graph, position)
+        _draw_nodes(ax, chain, level, position, colours)
+        ax.set(xlim=limits[:, 0], ylim=limits[:, 1])
+        ax.set_axis_off()
+        nodes = "1 node" if chain.sizes[level] == 1 else f"{chain.sizes[level]} nodes"
+        ax.set_title(f"level {level}: {nodes}", fontsize=10, color=_INK)
+    if axes is None:
+        separator = "   |   " if len(row) > 3 else "\n"
+        _figure(row).supxlabel(separator.join(_READING), fontsize=8, color=_INK)
+    return _figure(row)
+
+
+def plot_basis(chain: Chain, axes: AxesRow | None = None) -> Figure:
+    """The Haar bases U_0, ..., U_{K-1} as heat maps, as in Figure 2 of the paper.
+
+    Columns stand as in `haar_basis`; a bracket marks the compressive basis Φ_j, and lines mark
+    where a level begins. Rows stand cluster by cluster on all levels, which shows the blocks; the
+    strip beside them has the colour of the parent, as in `plot_chain`.
+
+    Args:
+        chain: any chain.
+        axes: K axes to draw into; a new figure unless given.
+    """
+    row = _row(axes, chain.num_levels)
+    _add_bar(row, _draw_bases(chain, row), ax=row, shrink=0.8)
+    return _figure(row)
+
+
+def plot_overview(chain: Chain, *, seed: int = 0) -> Figure:
+    """The graph of each level (`plot_chain`) above its Haar basis (`plot_basis`), in one figure."""
+    top, (*row, corner) = _grid(2, chain.num_levels + 1)
+    plot_chain(chain, top, seed=seed)
+    # The top level has no basis to compress; its place takes what explains the others.
+    corner.set_axis_off()
+    bar = corner.inset_axes((0.05, 0.9, 0.9, 0.05))
+    _add_bar(row, _draw_bases(chain, row), cax=bar, orientation="horizontal")
+    text = "\n".join(_READING).replace(": ", ":\n    ").replace(" one level", "\n    one level")
+    corner.text(0.05, 0.6, text, fontsize=8, color=_INK, va="top", linespacing=1.4)
+    return _figure(row)
+
+
+# ---------------------------------------------------------------------- Figure 1
+
+
+def _draw_edges(ax: Axes, graph: sparse.csr_array, position: Floats) -> None:
+    from matplotlib.collections import LineCollection
+
+    edges = sparse.triu(graph, k=1).tocoo()
+    # Many edges are drawn thin, or they would hide what they connect.
+    widths = 0.3 + 2.2 * min(1, 80 / max(edges.nnz, 1)) * edges.data / edges.data.max(initial=0)
+    lines = [*np.stack([position[edges.row], position[edges.col]], axis=1)]
+    ax.add_collection(LineCollection(lines, linewidths=widths, colors=_FAINT, alpha=0.6, zorder=1))
+
+
+def _draw_nodes(ax: Axes, chain: Chain, level: int, position: Floats, colours: Colours) -> None:
+    """All nodes as one collection, each disc right after its rim, so that nodes overlap whole."""
+    mass = chain.mass(level)
+    nodes = np.argsort(-mass, kind="stable")  # small ones on top
+    layers = [colours[level][nodes]] if level else []
+    if level < chain.num_levels:
+        layers.insert(0, colours[level + 1][chain.parents[level][nodes]])
+    # The nodes of every level have the same area together; less of it where there are few.
+    inches = np.array(ax.get_position().size) * _figure([ax]).get_size_inches()
+    area = 0.13 * (72 * inches.min()) ** 2 / max(chain.sizes[0], 24) * mass[nodes]
+    areas = (area[:, None] * [1.0, 0.45][: len(layers)]).ravel()
+    x, y = np.repeat(position[nodes], len(layers), axis=0).T
+    fill, edge = np.stack(layers, axis=1).reshape(-1, 3), [_INK, "white"][: len(layers)]
+    widths = np.clip(np.sqrt(areas) / 12, 0.2, 0.8)
+    ax.scatter(x, y, areas, fill, edgecolors=edge * len(nodes), linewidths=widths, zorder=2)
+
+
+def _layout(chain: Chain, seed: int) -> Floats:
+    """(N_0, 2) positions by distance in the graph, edges inside a cluster being shorter."""
+    with _plot_extra():
+        import networkx as nx
+    graph = chain.adjacency(0).tocoo()
+    network = nx.from_scipy_sparse_array(graph)
+    position = nx.spring_layout(network, weight=None, seed=seed)
+    if len(network) <= 300:  # beyond, Kamada and Kawai take too long
+        inside = chain.parents[0][graph.row] == chain.parents[0][graph.col]
+        graph.data = np.where(inside, 0.6, 1.0)
+        distance = sparse.csgraph.shortest_path(graph.tocsr())
+        apart = np.isinf(distance)  # components: a little more than the largest is wide
+        distance[apart] = distance[~apart].max() + 1
+        table = {u: dict(enumerate(row)) for u, row in enumerate(distance.tolist())}
+        position = nx.kamada_kawai_layout(network, dist=table, pos=position)
+    return np.array([position[v] for v in range(chain.sizes[0])])
+
+
+def _means(position: Floats, parent: Ints, mass: Ints | Floats) -> Floats:
+    sums = [np.bincount(parent, weights=mass * x) for x in position.T]
+    return np.stack(sums, axis=1) / np.bincount(parent, weights=mass)[:, None]
+
+
+# ---------------------------------------------------------------------- Figure 2
+
+
+def _draw_bases(chain: Chain, row: Sequence[Axes]) -> ScalarMappable:
+    """Draw every U_j; returns what a colour bar needs."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import FuncNorm
+
+    bases = [haar_basis(chain, level).toarray() for level in range(len(row))]
+    # Colours by the root of an entry, because those of coarse vectors are small: 1/sqrt(N).
+    norm = FuncNorm((lambda u: np.sign(u) * np.sqrt(np.abs(u)), lambda r: r * np.abs(r)))
+    norm.vmax = max(np.abs(basis).max() for basis in bases)
+    norm.vmin = -norm.vmax
+    colour_map = colormaps["RdBu_r"].with_extremes(bad="white")
+    colours, order = _colours(chain), _tree_order(chain)
+    for level, (ax, basis) in enumerate(zip(row, bases, strict=True)):
+        size, *ends = chain.sizes[level:]
+        nodes = order[level]
+        ax.imshow(
+            np.ma.masked_equal(basis[nodes], 0), cmap=colour_map, norm=norm, interpolation="nearest"
+        )
+        strip = ax.inset_axes((-0.065, 0, 0.045, 1))
+        strip.imshow(
+            colours[level + 1][chain.parents[level][nodes], None],
+            aspect="auto",
+            interpolation="nearest",
+        )
+        strip.set(xticks=[], yticks=[])
+        for end in ends:
+            ax.axvline(end - 0.5, color=_INK, linewidth=1.2 if end == ends[0] else 0.4)
+        _bracket(ax, 0, ends[0], rf"$\Phi_{{{level}}}$")
+        if ends[0] < size:
+            _bracket(ax, ends[0], size, "details")
+        ticks = [size] + [n for above, n in pairwise([size, *ends]) if above - n > 0.08 * size]
+        ax.set_xticks([n - 1 for n in ticks], labels=[str(n) for n in ticks])
+        ax.set_yticks([])
+        ax.tick_params(labelsize=8)
+        ax.set_title(f"$U_{{{level}}}$: {size} × {size}", fontsize=10, color=_INK, pad=25)
+        ax.set_xlabel("Haar vector, coarse → fine", fontsize=8)
+        ax.set_ylabel("node, cluster by cluster", fontsize=8, labelpad=15)
+    return ScalarMappable(norm, colour_map)
+
+
+def _bracket(ax: Axes, start: int, stop: int, text: str) -> None:
+    place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "color": _INK}
+    gap = 0.008 * (ax.get_xlim()[1] + 0.5)
+    left, right = start - 0.5 + gap, stop - 0.5 - gap
+    x, y = [left, left, right, right], [1.02, 1.04, 1.04, 1.02]
+    ax.plot(x, y, linewidth=0.8, clip_on=False, **place)
+    ax.text((left + right) / 2, 1.055, text, fontsize=9, ha="center", va="bottom", **place)
+
+
+def _add_bar(row: Sequence[Axes], entries: ScalarMappable, **place: Any) -> None:
+    bar = _figure(row).colorbar(entries, **place)
+    bar.set_label("entry of the basis (zero: white)", fontsize=8)
+    bar.ax.tick_params(labelsize=8)
+
+
+# ---------------------------------------------------------------------- order and colours
+
+
+def _tree_order(chain: Chain) -> list[Ints]:
+    """The nodes of each level so that members of a cluster stand together, on all levels."""
+    orders = [chain.ordering(chain.num_levels)]
+    for level in range(chain.num_levels - 1, -1, -1):
+        own, rank = chain.ordering(level), np.argsort(orders[0])
+        orders.insert(0, own[np.argsort(rank[chain.parents[level][own]], kind="stable")])
+    return orders
+
+
+def _colours(chain: Chain) -> Colours:
+    """(N_j, 3) RGB for the nodes of levels 1..K.
+
+    Hue is the place in the tree, so that a branch keeps its hue on the way up; it fades to grey as
+    a node comes to hold the whole graph. Neighbours, in the graph or in the order of the tree,
+    never have the same lightness.
+    """
+    with _plot_extra():
+        import networkx as nx
+    orders = _tree_order(chain)
+    place, share = np.argsort(orders[1]) / chain.sizes[1], np.full(chain.sizes[1], 1.0)
+    colours = {}
+    for level in range(1, chain.num_levels + 1):
+        if level > 1:
+            parent = chain.parents[level - 1]
+            place = _means(place[:, None], parent, share)[:, 0]
+            share = np.bincount(parent, weights=share)
+        neighbours = nx.path_graph(orders[level].tolist())
+        with suppress(HaarPoolError):  # a chain without graph: the tree is all there is
+            neighbours.add_edges_from(np.transpose(chain.adjacency(level).nonzero()).tolist())
+        group = nx.greedy_color(neighbours, strategy="DSATUR")
+        groups = np.array([group[v] for v in range(chain.sizes[level])])
+        lightness = 0.87 - 0.40 * (groups + 0.5) / (groups.max() + 1)
+        chroma = 0.14 * (1 - (share / chain.sizes[1]) ** 2)
+        colours[level] = _rgb(lightness, chroma, 0.4 + 1.8 * np.pi * place)
+    return colours
+
+
+def _rgb(lightness: Floats, chroma: Floats, hue: Floats) -> Floats:
+    """From OKLCH, in which equal steps look equal, to sRGB (Ottosson 2020)."""
+    lab = np.stack([lightness, chroma * np.cos(hue), chroma * np.sin(hue)])
+    lms = np.array([[1, 0.3963, 0.2158], [1, -0.1056, -0.0639], [1, -0.0895, -1.2915]]) @ lab
+    to_rgb = [[4.0767, -3.3077, 0.231], [-1.2684, 2.6098, -0.3413], [-0.0042, -0.7034, 1.7076]]
+    linear = np.clip(np.array(to_rgb) @ lms**3, 0, 1).T
+    return np.asarray(np.where(linear > 0.003, 1.055 * linear ** (1 / 2.4) - 0.055, 12.92 * linear))
+
+
+# ---------------------------------------------------------------------- axes
+
+
+@contextmanager
+def _plot_extra() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise HaarPoolError(
+            "matplotlib and networkx", f"{error}", 'pip install "haarpool[plot]"'
+        ) from error
+
+
+def _grid(rows: int, columns: int) -> list[list[Axes]]:
+    with _plot_extra():
+        from matplotlib.figure import Figure
+    figure = Figure((2.8 * columns, 3.1 * rows), layout="constrained")
+    return [list(row) for row in figure.subplots(rows, columns, squeeze=False)]
+
+
+def _row(axes: AxesRow | None, number: int) -> list[Axes]:
+    row = _grid(1, number)[0] if axes is None else list(np.ravel(np.asarray(axes, object)))
+    if len(row) != number:
+        raise HaarPoolError(f"{number} axes", f"{len(row)}", "pass one per panel, or none")
+    return row
+
+
+def _figure(row: Sequence[Axes]) -> Figure:
+    return row[0].figure.figure  # the outer one also where axes lie in a subfigure

@@ -1,0 +1,80 @@
+"""Random graphs, chains and signals for hypothesis, and the one table of tolerances."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from scipy import sparse
+
+from haarpool import Chain
+
+# Largest error, relative to the largest entry of what is compared.
+TOLERANCE = {
+    torch.float64: 1e-12,
+    torch.float32: 1e-5,
+    torch.bfloat16: 2e-2,  # 8 bits of mantissa, rounded once on the way in and once on the way out
+}
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+def close(actual, expected, dtype=torch.float64) -> bool:
+    """Equal up to the tolerance of `dtype`; shapes must agree."""
+    actual, expected = (
+        np.asarray(a.detach().cpu().to(torch.float64) if isinstance(a, torch.Tensor) else a)
+        for a in (actual, expected)
+    )
+    assert actual.shape == expected.shape, (actual.shape, expected.shape)
+    scale = max(1.0, np.abs(expected).max(initial=0))
+    return bool(np.abs(actual - expected).max(initial=0) <= TOLERANCE[dtype] * scale)
+
+
+@st.composite
+def graphs(draw, max_nodes: int = 24, weighted: bool | None = None) -> sparse.csr_array:
+    """Symmetric weighted graphs: sparse ones, isolated nodes, self-loops, no edges, one node."""
+    n = draw(st.integers(1, max_nodes))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    density = draw(st.sampled_from([0.0, 0.05, 0.15, 0.5, 1.0]))
+    upper = np.triu(rng.random((n, n)) < density, k=draw(st.sampled_from([0, 1])))
+    if draw(st.booleans()) if weighted is None else weighted:
+        upper = upper * rng.uniform(0.1, 10, (n, n))
+    return sparse.csr_array(np.triu(upper, 1).T + upper, dtype=np.float64)
+
+
+@st.composite
+def parent_vectors(draw, size: int, num_levels: int) -> list[np.ndarray]:
+    """Steps of every kind: identity, pairs, one giant cluster, a few of uneven size."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    parents = []
+    for _ in range(num_levels):
+        clusters = draw(st.integers(1, size))
+        ids = np.concatenate([np.arange(clusters), rng.integers(0, clusters, size - clusters)])
+        parents.append(rng.permutation(ids))
+        size = clusters
+    return parents
+
+
+@st.composite
+def chains(
+    draw,
+    *,
+    orders=("index", "degree"),
+    measures=("children", "mass"),
+    num_levels: int | None = None,
+    max_nodes: int = 24,
+) -> Chain:
+    """Chains of both orders and measures over random graphs, one node at the top or several."""
+    graph = draw(graphs(max_nodes))
+    K = draw(st.integers(1, 4)) if num_levels is None else num_levels
+    return Chain.from_parents(
+        draw(parent_vectors(graph.shape[0], K)),
+        adjacency=graph,
+        order=draw(st.sampled_from(orders)),
+        measure=draw(st.sampled_from(measures)),
+    )
+
+
+def signal(chain: Chain, level: int = 0, columns: int = 3, seed: int = 0) -> np.ndarray:
+    """A random (N_level, columns) signal."""
+    return np.random.default_rng(seed).standard_normal((chain.sizes[level], columns))

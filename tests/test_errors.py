@@ -1,0 +1,256 @@
+"""Every bad input: one error that names what was expected, what came, and what to do."""
+
+import contextlib
+import pickle
+import stat
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+import haarpool as hp
+
+GRAPH = nx.to_numpy_array(nx.path_graph(4))
+CHAIN = hp.Chain.from_parents([[0, 0, 1, 1], [0, 0]])
+PLAN = hp.TransformPlan.from_chains([CHAIN, CHAIN])
+X = np.zeros((4, 2))
+
+
+def changed(value, row=0, column=1):
+    graph = GRAPH.copy()
+    graph[row, column] = graph[column, row] = value
+    return graph
+
+
+# case: (what is done, part of expected, part of got, part of the remedy)
+CASES = {
+    # parents
+    "no parents": (lambda: hp.Chain.from_parents([]), "one parent vector", "none", "per step"),
+    "id out of range": (
+        lambda: hp.Chain.from_parents([[0, 1, 4, 0]]), "0..3", "0 to 4", "np.unique",
+    ),
+    "negative id": (lambda: hp.Chain.from_parents([[0, -1, 1]]), "0..2", "-1 to 1", "np.unique"),
+    "huge id": (lambda: hp.Chain.from_parents([[0, 10**18]]), "0..1", "10000", "np.unique"),
+    "gap": (lambda: hp.Chain.from_parents([[0, 0, 2, 2]]), "gaps", "cluster 1", "np.unique"),
+    "wrong length": (
+        lambda: hp.Chain.from_parents([[0, 0, 1], [0, 0, 0]]), "length 2", "length 3", "one parent",
+    ),
+    "float ids": (lambda: hp.Chain.from_parents([[0.0, 1.0]]), "integer", "float64", "astype"),
+    "bool ids": (lambda: hp.Chain.from_parents([[True, False]]), "integer", "bool", "astype"),
+    "text ids": (lambda: hp.Chain.from_parents([["a", "b"]]), "integer", "<U1", "astype"),
+    "two dimensions": (lambda: hp.Chain.from_parents([[[0, 1]]]), "vector", "(1, 2)", "one-dim"),
+    "empty vector": (lambda: hp.Chain.from_parents([[]]), "vector", "(0,)", "not empty"),
+    "other graph": (
+        lambda: hp.Chain.from_parents([[0, 0]], adjacency=GRAPH), "2 nodes", "4", "clustered",
+    ),
+    "degree without graph": (
+        lambda: hp.Chain.from_parents([[0, 0]], order="degree"), "adjacency=", "no", "index",
+    ),
+    "unknown order": (
+        lambda: hp.Chain.from_parents([[0]], order="size"), "order in", "'size'", "choose",
+    ),
+    "unknown measure": (
+        lambda: hp.build_chain(GRAPH, 1, measure="area"), "measure in", "'area'", "choose",
+    ),
+    "no graph": (lambda: CHAIN.adjacency(0), "knows its graph", "parents alone", "adjacency="),
+    # graphs
+    "NaN weight": (lambda: hp.build_chain(changed(np.nan), 1), "finite", "NaN", "clean"),
+    "infinite weight": (lambda: hp.build_chain(changed(np.inf), 1), "finite", "infinity", "clean"),
+    "negative weight": (lambda: hp.build_chain(changed(-2), 1), ">= 0", "-2", "absolute"),
+    "asymmetric": (
+        lambda: hp.build_chain(np.triu(GRAPH), 1), "symmetric", "A[0, 1] = 1", "symmetrize=True",
+    ),
+    "directed networkx": (
+        lambda: hp.build_chain(nx.DiGraph([(0, 1)]), 1), "symmetric", "A[0, 1]", "symmetrize=True",
+    ),
+    "one-way PyG": (
+        lambda: hp.build_chain(Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2), 1),
+        "symmetric", "A[0, 1]", "symmetrize=True",
+    ),
+    "not square": (lambda: hp.build_chain(GRAPH[:3], 1), "square", "(3, 4)", "per node"),
+    "a vector": (lambda: hp.build_chain([1, 2], 1), "square", "(2,)", "per node"),
+    "no nodes": (lambda: hp.build_chain(np.zeros((0, 0)), 1), "at least one node", "empty", "drop"),
+    "no nodes in networkx": (lambda: hp.build_chain(nx.Graph(), 1), "one node", "empty", "drop"),
+    "complex weights": (lambda: hp.build_chain(GRAPH * 1j, 1), "real", "complex", "float"),
+    "text": (lambda: hp.build_chain("MUTAG", 1), "square", "()", "networkx"),
+    "PyG edge out of range": (
+        lambda: hp.build_chain(Data(edge_index=torch.tensor([[0], [5]]), num_nodes=2), 1),
+        "0..1", "0 to 5", "num_nodes",
+    ),
+    "PyG weights of wrong shape": (
+        lambda: hp.build_chain(
+            Data(edge_index=torch.zeros(2, 3, dtype=int), edge_weight=torch.ones(2), num_nodes=1), 1
+        ),
+        "(3,)", "(2,)", "per edge",
+    ),
+    # build_chain
+    "ratio 0": (lambda: hp.build_chain(GRAPH, 1, ratio=0), "(0, 1)", "0", "ratio=0.5"),
+    "ratio 1": (lambda: hp.build_chain(GRAPH, 1, ratio=1.0), "(0, 1)", "1.0", "ratio=0.5"),
+    "ratio NaN": (lambda: hp.build_chain(GRAPH, 1, ratio=np.nan), "(0, 1)", "nan", "ratio=0.5"),
+    "ratio as text": (lambda: hp.build_chain(GRAPH, 1, ratio="half"), "(0, 1)", "half", "0.5"),
+    "no levels": (lambda: hp.build_chain(GRAPH, 0), "num_levels >= 1", "0", "poolings"),
+    "levels as float": (lambda: hp.build_chain(GRAPH, 2.5), "num_levels >= 1", "2.5", "poolings"),
+    "top 2": (lambda: hp.build_chain(GRAPH, 1, top=2), "top=1", "top=2", "ratio"),
+    "unknown method": (
+        lambda: hp.build_chain(GRAPH, 1, method="magic"), "'spectral'", "'magic'", "from_parents",
+    ),
+    "unknown keyword": (
+        lambda: hp.build_chain(GRAPH, 1, ratios=0.5), "keywords of build_chain", "ratios", "spell",
+    ),
+    "too large for dense spectral": (
+        lambda: hp.build_chain(nx.path_graph(5000), 1, top=None), "4096", "5000", "from_parents",
+    ),
+    # signals
+    "rows": (lambda: hp.adjoint(CHAIN, X[:3]), "4 rows", "3", "level="),
+    "rows of compress": (lambda: hp.compress(CHAIN, X, 1), "2 rows", "4", "level="),
+    "rows of expand": (lambda: hp.expand(CHAIN, X, 0), "2 rows", "4", "level="),
+    "rows of a batch": (lambda: hp.adjoint(PLAN, X), "8 rows", "4", "same graph"),
+    "level too high": (lambda: hp.adjoint(CHAIN, X, 3), "0..2", "3", "count from 0"),
+    "level negative": (lambda: hp.adjoint(CHAIN, X, -1), "0..2", "-1", "count from 0"),
+    "level as float": (lambda: hp.adjoint(CHAIN, X, 1.0), "0..2", "1.0", "count from 0"),
+    "compress at the top": (
+        lambda: hp.compress(CHAIN, np.zeros(1), 2), "0..1", "2", "a level above it",
+    ),
+    "expand at the top": (
+        lambda: hp.expand(CHAIN, np.zeros(1), 2), "0..1", "2", "a level above it",
+    ),
+    "basis level": (lambda: hp.haar_basis(CHAIN, 3), "0..2", "3", "count from 0"),
+    "compressive basis at the top": (
+        lambda: hp.compressive_basis(CHAIN, 2), "0..1", "2", "a level above it",
+    ),
+    "adjacency level": (lambda: CHAIN.adjacency(7), "0..2", "7", "count from 0"),
+    "integers": (lambda: hp.adjoint(CHAIN, X.astype(int)), "floating", "int64", "float32"),
+    "bool tensor": (lambda: hp.adjoint(CHAIN, torch.ones(4) > 0), "floating", "bool", "float32"),
+    "long double": (
+        lambda: hp.adjoint(CHAIN, X.astype(np.longdouble)), "torch knows", "float", "float64",
+    ),
+    "a list": (lambda: hp.adjoint(CHAIN, [1.0] * 4), "numpy array", "list", "np.asarray"),
+    "a scalar": (lambda: hp.adjoint(CHAIN, np.ones(())), "(N,)", "scalar", "row"),
+    "no chain": (lambda: hp.adjoint(GRAPH, X), "a Chain", "ndarray", "build_chain"),
+    "other device": (
+        lambda: hp.adjoint(PLAN, torch.zeros(8, device="meta")), "on cpu", "on meta", "plan.to",
+    ),
+    "different depths": (
+        lambda: hp.TransformPlan.from_chains([CHAIN, hp.Chain.from_parents([[0]])]),
+        "same number of levels", "[1, 2]", "num_levels",
+    ),
+    "no chains": (lambda: hp.TransformPlan.from_chains([]), "one chain", "none", "list"),
+    # coefficients
+    "parts": (lambda: hp.join(CHAIN, [X[:1], X[:1]]), "[1, 1, 2]", "[1, 1]", "split"),
+    "no parts": (lambda: hp.join(CHAIN, []), "parts", "none", "list"),
+    "keep and value": (lambda: hp.threshold(CHAIN, X, 2, value=1), "either", "both", "number"),
+    "neither": (lambda: hp.threshold(CHAIN, X), "either", "none", "number"),
+    "keep negative": (lambda: hp.threshold(CHAIN, X, -1), "share in (0, 1]", "-1", "keep=0.1"),
+    "keep above one": (lambda: hp.threshold(CHAIN, X, 1.5), "share in (0, 1]", "1.5", "keep=0.1"),
+    "value negative": (lambda: hp.threshold(CHAIN, X, value=-1), ">= 0", "-1", "magnitude"),
+    "mode": (lambda: hp.threshold(CHAIN, X, 1, mode="mild"), "soft", "'mild'", "choose"),
+    "dense basis": (
+        lambda: hp.haar_basis(hp.Chain.from_parents([np.zeros(100_000, int)])),
+        "100,000,000 non-zeros", "5,000,149,999", "adjoint, compress",
+    ),
+    "dense compressive basis": (
+        lambda: hp.compressive_basis(CHAIN, max_nonzeros=3), "3 non-zeros", "8", "adjoint",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input(name):
+    action, expected, got, remedy = CASES[name]
+    with pytest.raises(hp.HaarPoolError) as caught:
+        action()
+    error = caught.value
+    assert expected in error.expected
+    assert got in error.got
+    assert remedy in error.remedy
+    assert str(error) == f"expected {error.expected}, got {error.got}; {error.remedy}"
+    assert isinstance(error, ValueError)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_pyg_data_without_nodes():
+    with (
+        pytest.warns(UserWarning, match="num_nodes"),  # PyG's own
+        pytest.raises(hp.HaarPoolError, match=r"number of nodes.*set data.num_nodes"),
+    ):
+        hp.build_chain(Data(), 1)
+
+
+# ------------------------------------------------------------------ files
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "chain.npz"
+    hp.build_chain(nx.karate_club_graph(), 3).save(path)
+    return path
+
+
+def fails(path, part):
+    with pytest.raises(hp.HaarPoolError, match="npz") as caught:
+        hp.Chain.load(path)
+    assert str(path) in str(caught.value)
+    assert part in str(caught.value)
+
+
+def test_missing_file(tmp_path):
+    fails(tmp_path / "none.npz", "check the path")
+
+
+def test_truncated_at_every_tenth(saved):
+    whole = saved.read_bytes()
+    for cut in range(0, len(whole), max(1, len(whole) // 10)):
+        saved.write_bytes(whole[:cut])
+        fails(saved, "damaged")
+
+
+def test_flipped_bytes(saved):
+    """Whatever byte is wrong: an error of ours, or the very same chain."""
+    whole, chain = saved.read_bytes(), hp.Chain.load(saved)
+    for place in range(0, len(whole), 7):
+        broken = bytearray(whole)
+        broken[place] ^= 0xFF
+        saved.write_bytes(broken)
+        with contextlib.suppress(hp.HaarPoolError):
+            assert hp.Chain.load(saved) == chain
+
+
+def test_other_files(tmp_path):
+    path = tmp_path / "chain.npz"
+    path.write_text("level,parent\n0,1\n")
+    fails(path, "damaged")
+    with open(path, "wb") as file:
+        np.save(file, np.zeros(3))
+    fails(path, "bare array")
+    np.savez(path, weights=np.zeros(3))
+    fails(path, "format")
+    np.savez(path, format=99)
+    fails(path, "99")
+    np.savez(path, format=np.array([{"a": 1}], dtype=object))  # a pickle, which is not run
+    fails(path, "allow_pickle")
+    fails(tmp_path, "damaged")  # a folder
+
+
+def test_files_whose_content_is_wrong(tmp_path):
+    path = tmp_path / "chain.npz"
+    good = {"format": 1, "order": "index", "measure": "children", "sizes": [3, 2]}
+    np.savez(path, **good, parents=[0, 1, 7])
+    fails(path, "0..2")
+    np.savez(path, **good | {"order": "odd"}, parents=[0, 1, 1])
+    fails(path, "odd")
+    np.savez(path, **good, parents=[0, 1, 1], weights=[1.0], indices=[9], indptr=[0, 1, 1, 1])
+    fails(path, "cannot be used")
+
+
+def test_unwritable_places(tmp_path):
+    chain = hp.Chain.from_parents([[0, 0]])
+    with pytest.raises(hp.HaarPoolError, match="choose another"):
+        chain.save(tmp_path / "no such folder" / "chain.npz")
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    with pytest.raises(hp.HaarPoolError, match="choose another"):
+        chain.save(taken)
+    assert [p.name for p in tmp_path.iterdir()] == ["taken"]
+    assert stat.S_ISDIR(taken.stat().st_mode)

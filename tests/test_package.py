@@ -1,0 +1,44 @@
+"""The package as installed: lazy imports, names, typing, version."""
+
+import subprocess
+import sys
+from importlib import metadata, resources
+
+import pytest
+
+import haarpool as hp
+
+
+def run(code: str) -> str:
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    return result.stdout.strip()
+
+
+def test_importing_costs_nothing():
+    loaded = "import sys, haarpool; print({'numpy', 'scipy', 'torch'} & set(sys.modules))"
+    assert run(loaded) == "set()"
+
+
+def test_chains_and_bases_need_neither_torch_nor_pyg():
+    code = (
+        "import sys, haarpool as hp;"
+        "hp.haar_basis(hp.build_chain([[0, 1], [1, 0]], 1));"
+        "print({'torch', 'torch_geometric', 'networkx', 'matplotlib'} & set(sys.modules))"
+    )
+    assert run(code) == "set()"
+
+
+def test_every_name_is_there_and_listed():
+    assert sorted(hp.__all__) == hp.__all__ == dir(hp)
+    for name in hp.__all__:
+        assert getattr(hp, name) is not None
+    assert set(hp._HOME) | {"__version__"} == set(hp.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'adjiont'"):
+        hp.adjiont  # noqa: B018  # the access is the test
+
+
+def test_version_and_typing_marker():
+    assert hp.__version__ == metadata.version("haarpool")
+    assert resources.files("haarpool").joinpath("py.typed").is_file()
