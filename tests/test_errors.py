@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 from torch_geometric.data import Data
 
 import haarpool as hp
@@ -73,6 +74,12 @@ CASES = {
     "a vector": (lambda: hp.build_chain([1, 2], 1), "square", "(2,)", "per node"),
     "no nodes": (lambda: hp.build_chain(np.zeros((0, 0)), 1), "at least one node", "empty", "drop"),
     "no nodes in networkx": (lambda: hp.build_chain(nx.Graph(), 1), "one node", "empty", "drop"),
+    "broken sparse matrix": (
+        lambda: hp.build_chain(
+            sparse.csr_array(([1.0], [9], [0, 1, 1, 1]), shape=(3, 3)), 1
+        ),
+        "valid sparse", "indices", "anew",
+    ),
     "complex weights": (lambda: hp.build_chain(GRAPH * 1j, 1), "real", "complex", "float"),
     "text": (lambda: hp.build_chain("MUTAG", 1), "square", "()", "networkx"),
     "PyG edge out of range": (

@@ -51,6 +51,13 @@ def _from_array(graph: Any) -> sparse.csr_array:
         raise HaarPoolError(
             "real numbers as edge weights", f"dtype {matrix.dtype}", "convert the weights to float"
         )
+    if hasattr(matrix, "check_format"):  # compressed formats, whose indices scipy trusts
+        try:
+            matrix.check_format(full_check=True)
+        except ValueError as error:
+            raise HaarPoolError(
+                "a valid sparse matrix", f"one with broken indices ({error})", "build it anew"
+            ) from error
     return sparse.csr_array(matrix, dtype=np.float64, copy=True)
 
 

@@ -173,15 +173,10 @@ def _draw_bases(chain: Chain, row: Sequence[Axes]) -> ScalarMappable:
     for level, (ax, basis) in enumerate(zip(row, bases, strict=True)):
         size, *ends = chain.sizes[level:]
         nodes = order[level]
-        ax.imshow(
-            np.ma.masked_equal(basis[nodes], 0), cmap=colour_map, norm=norm, interpolation="nearest"
-        )
-        strip = ax.inset_axes((-0.065, 0, 0.045, 1))
-        strip.imshow(
-            colours[level + 1][chain.parents[level][nodes], None],
-            aspect="auto",
-            interpolation="nearest",
-        )
+        entries = np.ma.masked_equal(basis[nodes], 0)
+        ax.imshow(entries, cmap=colour_map, norm=norm, interpolation="nearest")
+        strip, cells = ax.inset_axes((-0.065, 0, 0.045, 1)), chain.parents[level][nodes, None]
+        strip.imshow(colours[level + 1][cells], aspect="auto", interpolation="nearest")
         strip.set(xticks=[], yticks=[])
         for end in ends:
             ax.axvline(end - 0.5, color=_INK, linewidth=1.2 if end == ends[0] else 0.4)

@@ -1,0 +1,163 @@
+import runpy
+import sys
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+
+import haarpool as hp
+from haarpool.plot import plot_basis, plot_chain, plot_overview
+
+KARATE = Path(__file__).parents[1] / "examples" / "karate.py"
+GRAPHS = {
+    "karate": nx.karate_club_graph(),
+    "disconnected": nx.disjoint_union_all([nx.cycle_graph(9), nx.star_graph(5), nx.empty_graph(2)]),
+    "one node": nx.empty_graph(1),
+    "no edges": nx.empty_graph(6),
+    "self-loop": nx.Graph([(0, 0), (0, 1)]),
+    "complete": nx.complete_graph(12),
+    "beyond Kamada and Kawai": nx.path_graph(310),
+}
+
+
+@pytest.fixture(scope="module", params=GRAPHS)
+def chain(request):
+    return hp.build_chain(GRAPHS[request.param], num_levels=3)
+
+
+@pytest.fixture(scope="module")
+def karate():
+    return hp.build_chain(GRAPHS["karate"], num_levels=3, measure="mass")
+
+
+def discs(ax):
+    """The colours at each position of a panel, as (rim, disc) or as the only one."""
+    (scatter,) = (c for c in ax.collections if isinstance(c, PathCollection))
+    found = {}
+    offsets = scatter.get_offsets().round(9).tolist()
+    for (x, y), colour in zip(offsets, scatter.get_facecolors().round(9).tolist(), strict=True):
+        found.setdefault((x, y), []).append(tuple(colour))
+    return found
+
+
+def image(ax):
+    return ax.images[0].get_array()
+
+
+def test_overview_draws_every_level_and_renders(chain, tmp_path):
+    figure = plot_overview(chain)
+    titles = [ax.get_title() for ax in figure.axes]
+    for level, size in enumerate(chain.sizes):
+        assert f"level {level}: {size} {'node' if size == 1 else 'nodes'}" in titles
+    for level in range(chain.num_levels):
+        size = chain.sizes[level]
+        assert f"$U_{{{level}}}$: {size} × {size}" in titles
+    assert len(figure.axes) == 2 * (chain.num_levels + 1)
+    figure.savefig(tmp_path / "overview.png", dpi=40)
+
+
+def test_members_have_the_colour_of_their_parent(karate):
+    panels = [list(discs(ax).values()) for ax in plot_chain(karate).axes]
+    assert tuple(map(len, panels)) == karate.sizes
+    for parent, members, coarse in zip(karate.parents, panels, panels[1:], strict=False):
+        rims = [colours[0] for colours in members]
+        own = {colours[-1] for colours in coarse}
+        assert set(rims) == own
+        assert len(own) == len(coarse)  # so few clusters all have a colour of their own
+        assert sorted(map(rims.count, own)) == sorted(np.bincount(parent))
+
+
+def test_a_parent_stands_in_the_middle_of_the_nodes_of_its_colour(karate):
+    fine, coarse = (discs(ax) for ax in plot_chain(karate).axes[:2])
+    for position, (_, own) in coarse.items():
+        members = [at for at, (parent,) in fine.items() if parent == own]
+        assert np.allclose(np.mean(members, axis=0), position, atol=1e-7)
+
+
+def test_neighbouring_clusters_are_told_apart(chain):
+    for level, ax in list(enumerate(plot_chain(chain).axes))[1:]:
+        (scatter,) = (c for c in ax.collections if isinstance(c, PathCollection))
+        nodes = np.argsort(-chain.mass(level), kind="stable")
+        per_node = len(scatter.get_offsets()) // chain.sizes[level]
+        colour = np.empty((chain.sizes[level], 3))
+        colour[nodes] = scatter.get_facecolors()[per_node - 1 :: per_node, :3]
+        u, v = chain.adjacency(level).nonzero()
+        assert (np.abs(colour[u] - colour[v]).max(axis=1, initial=0) > 0.04).all()
+
+
+def test_area_is_mass(karate):
+    for level, ax in enumerate(plot_chain(karate).axes):
+        (scatter,) = (c for c in ax.collections if isinstance(c, PathCollection))
+        areas = scatter.get_sizes()[:: len(scatter.get_offsets()) // karate.sizes[level]]
+        shares = np.sort(karate.mass(level)) / karate.sizes[0]
+        assert np.allclose(np.sort(areas) / areas.sum(), shares)
+
+
+def test_layout_follows_the_seed(karate):
+    first, again, other = (discs(plot_chain(karate, seed=s).axes[0]) for s in (0, 0, 1))
+    assert first.keys() == again.keys()
+    assert first.keys() != other.keys()
+
+
+def test_basis_shows_the_entries_in_rows_of_clusters(karate):
+    panels = [ax for ax in plot_basis(karate).axes if ax.get_title()]
+    assert len(panels) == karate.num_levels
+    for level, ax in enumerate(panels):
+        shown = image(ax)
+        basis = hp.haar_basis(karate, level).toarray()
+        assert np.array_equal(np.sort(shown.filled(0), axis=0), np.sort(basis, axis=0))
+        assert np.array_equal(shown.mask.sum(axis=0), (basis == 0).sum(axis=0))
+        # Members of a cluster stand together: the support of every vector is one piece.
+        steps = np.abs(np.diff(shown.mask.astype(int), axis=0, prepend=1, append=1))
+        assert (steps.sum(axis=0) == 2).all()
+        low, high = ax.images[0].get_clim()
+        assert low == -high
+        assert rf"$\Phi_{{{level}}}$" in [text.get_text() for text in ax.texts]
+
+
+def test_basis_needs_no_graph_but_the_chain_does():
+    chain = hp.Chain.from_parents([[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]])
+    assert image(plot_basis(chain).axes[0]).shape == (8, 8)
+    with pytest.raises(hp.HaarPoolError, match="pass adjacency="):
+        plot_chain(chain)
+
+
+def test_draws_into_given_axes(karate):
+    figure = Figure(figsize=(12, 6))
+    top, bottom = figure.subfigures(2)
+    assert plot_chain(karate, top.subplots(1, 4)) is figure
+    assert plot_basis(karate, list(bottom.subplots(1, 3))) is figure
+    one_step = hp.Chain.from_parents([[0, 0]])
+    assert plot_basis(one_step, Figure().subplots()).axes[0].images
+    with pytest.raises(hp.HaarPoolError, match="expected 4 axes, got 3"):
+        plot_chain(karate, Figure().subplots(1, 3))
+
+
+@pytest.mark.parametrize("module", ["matplotlib.figure", "networkx"])
+@pytest.mark.parametrize("plot", [plot_chain, plot_basis, plot_overview])
+def test_without_the_extra(monkeypatch, karate, plot, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(hp.HaarPoolError, match=r'pip install "haarpool\[plot\]"'):
+        plot(karate)
+
+
+def test_karate_example(tmp_path, capsys, karate):
+    out = tmp_path / "new" / "karate.png"
+    runpy.run_path(str(KARATE))["main"](["--out", str(out)])
+    assert out.read_bytes().startswith(b"\x89PNG")
+    printed = capsys.readouterr().out
+    for text in ("34 -> 17 -> 8 -> 1", karate.digest[:12], "7 of 34", "34 of 34 members", str(out)):
+        assert text in printed
+    clubs = nx.get_node_attributes(GRAPHS["karate"], "club").values()
+    c = hp.adjoint(karate, np.array([1.0 if club == "Mr. Hi" else -1.0 for club in clubs]))
+    (line,) = (line for line in printed.splitlines() if "level 2:" in line)
+    assert f"{(c[:8] ** 2).sum() / 34:.1%}" in line
+
+
+def test_karate_example_has_help(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_path(str(KARATE))["main"](["--help"])
+    assert "example: python examples/karate.py" in capsys.readouterr().out
