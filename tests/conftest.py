@@ -7,6 +7,8 @@ import pytest
 from hypothesis import settings
 from scipy import sparse
 
+collect_ignore = ["installed.py"]  # a script for another environment, see `make wheel`
+
 settings.register_profile("default", deadline=None, max_examples=60)
 # In CI the examples are the same in every run; locally new ones are tried each time.
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from haarpool.errors import HaarPoolError
-from haarpool.graph import as_adjacency
+from haarpool.graph import as_adjacency, from_edges
 from haarpool.storage import Arrays, read_arrays, unreadable, write_arrays
 
 Order = Literal["index", "degree"]
@@ -296,19 +296,14 @@ class Chain:
 def coarse_graph(adjacency: sparse.csr_array, parent: Ints) -> sparse.csr_array:
     """The graph of clusters: weights of all pairs of members summed, self-loops kept."""
     fine = adjacency.tocoo()
-    size = int(parent.max()) + 1
-    edges = (parent[fine.row], parent[fine.col])
-    coarse = sparse.csr_array((fine.data, edges), shape=(size, size))
-    coarse.sum_duplicates()
-    return coarse
+    return from_edges(parent[fine.row], parent[fine.col], fine.data, int(parent.max()) + 1)
 
 
 def without_self_loops(adjacency: sparse.csr_array) -> sparse.csr_array:
     """The same graph with an empty diagonal."""
     coo = adjacency.tocoo()
     off = coo.row != coo.col
-    edges = (coo.row[off], coo.col[off])
-    return sparse.csr_array((coo.data[off], edges), shape=adjacency.shape)
+    return from_edges(coo.row[off], coo.col[off], coo.data[off], adjacency.shape[0])
 
 
 def checked_level(level: int, highest: int, where: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from haarpool.errors import HaarPoolError
@@ -33,10 +34,21 @@ def as_adjacency(graph: Any, *, symmetrize: bool = False) -> sparse.csr_array:
         adjacency = _from_networkx(graph)
     else:
         adjacency = _from_array(graph)
-    adjacency.sum_duplicates()
     _check_weights(adjacency)
     adjacency.eliminate_zeros()
     return _symmetric(adjacency, symmetrize)
+
+
+def from_edges(
+    rows: NDArray[Any], columns: NDArray[Any], weights: NDArray[Any], size: int
+) -> sparse.csr_array:
+    """(size, size) CSR array, duplicates summed, with indices of 32 bits wherever they fit."""
+    small = max(size, len(weights)) < 2**31
+    index = np.int32 if small else np.int64
+    places = (rows.astype(index), columns.astype(index))
+    result = sparse.csr_array((weights.astype(np.float64), places), shape=(size, size))
+    result.sum_duplicates()
+    return result
 
 
 def _from_array(graph: Any) -> sparse.csr_array:
@@ -58,7 +70,8 @@ def _from_array(graph: Any) -> sparse.csr_array:
             raise HaarPoolError(
                 "a valid sparse matrix", f"one with broken indices ({error})", "build it anew"
             ) from error
-    return sparse.csr_array(matrix, dtype=np.float64, copy=True)
+    entries = sparse.coo_array(matrix)
+    return from_edges(entries.row, entries.col, entries.data, matrix.shape[0])
 
 
 def _from_networkx(graph: Any) -> sparse.csr_array:
@@ -66,7 +79,7 @@ def _from_networkx(graph: Any) -> sparse.csr_array:
 
     if not len(graph):
         return sparse.csr_array((0, 0), dtype=np.float64)
-    return sparse.csr_array(nx.to_scipy_sparse_array(graph, dtype=np.float64, weight="weight"))
+    return _from_array(nx.to_scipy_sparse_array(graph, dtype=np.float64, weight="weight"))
 
 
 def _from_pyg(data: Any) -> sparse.csr_array:
@@ -94,7 +107,7 @@ def _from_pyg(data: Any) -> sparse.csr_array:
             f"ids from {edges.min()} to {edges.max()} in edge_index",
             "set data.num_nodes or renumber the nodes",
         )
-    return sparse.csr_array((weight, (edges[0], edges[1])), shape=(n, n))
+    return from_edges(edges[0], edges[1], weight, n)
 
 
 def _check_weights(adjacency: sparse.csr_array) -> None:

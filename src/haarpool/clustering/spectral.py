@@ -22,6 +22,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 BY_PLACE, BY_INDEX = 1e-5, 1e-8  # far below any gap that matters, far above rounding
+ROUNDS = 8  # how far a node looks around itself
 MAX_DENSE = 4096  # nodes of one component; its matrix is dense
 
 
@@ -37,7 +38,8 @@ def spectral(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> In
         packed: Ints = _packed(np.bincount(component), num_clusters)[component]
         return packed
     parts = [np.flatnonzero(component == c) for c in range(count)]
-    solved = [_eigen(adjacency[part][:, part]) for part in parts]
+    unit = adjacency.sum() / adjacency.shape[0]  # the mean degree: scaling all weights is nothing
+    solved = [_eigen(adjacency[part][:, part] / unit) for part in parts]
     shares = _shares([values for values, _ in solved], num_clusters)
     labels = np.empty(adjacency.shape[0], np.int64)
     for part, (_, vectors), share, first in zip(
@@ -71,12 +73,19 @@ def _eigen(adjacency: sparse.csr_array) -> tuple[Floats, Floats]:
 
 
 def _place(dense: Floats, degree: Floats) -> Floats:
-    """A number in (-1, 1) per node that tells apart what its surroundings tell apart."""
+    """A number in (-1, 1) per node that tells apart what its surroundings tell apart.
+
+    Degrees are averaged over neighbours again and again; a sine in between, which is steep enough
+    not to smooth differences away and smooth enough not to blow up rounding, makes the sum over
+    rounds different for different surroundings.
+    """
     walk = dense / degree[:, None]
-    place: Floats = np.log(degree / degree.mean())
-    for _ in range(min(8, len(degree))):
-        place = np.tanh(0.7 * place + walk @ place + 0.3)
-    return place
+    place: Floats = np.sin(1 + 2 * np.log(degree))
+    total = place
+    for _ in range(ROUNDS):
+        place = np.sin(1 + 3 * (walk @ place))
+        total = total + place
+    return total / (ROUNDS + 1)
 
 
 def _shares(values: list[Floats], num_clusters: int) -> Ints:

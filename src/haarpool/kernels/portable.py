@@ -32,6 +32,7 @@ def analysis(plan: TransformPlan, x: Tensor, level: int, skip: bool) -> Tensor:
                 later = _exclusive(rounds, block.pairings, later=True)
                 h *= block.own.to(h.dtype)
                 h -= later.mul_(block.others.to(h.dtype))
+                del later  # as large as h: a cluster of all nodes would feel it
                 details[K - j][..., block.detail_rows, :] = h.index_select(-2, block.details)
         x = coarse
     return c if plan.num_graphs == 1 else c.index_select(-2, plan.layout(level + skip)[1])

@@ -1,0 +1,40 @@
+# `make demo` and `make test` do everything from a bare clone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: help demo test lint wheel bench clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/$(PIP_INSTALL) --editable ".[dev]"
+	@touch $@
+
+demo: $(VENV)/installed ## see it work: a chain, its Haar basis and a transform, with a figure
+	$(BIN)/python examples/karate.py
+
+test: lint wheel ## everything that must hold before a change lands
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed ## style, types, direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+wheel: $(VENV)/installed ## build the wheel and use it in an environment of its own, without extras
+	rm -rf build/wheel
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
+	$(PYTHON) -m venv --clear build/wheel/env
+	build/wheel/env/bin/$(PIP_INSTALL) build/wheel/*.whl
+	cd build/wheel && env/bin/python -W error ../../tests/installed.py
+
+bench: $(VENV)/installed ## the figures of speed, as ratios, into results/
+	$(BIN)/python benchmarks/core.py
+
+clean: ## remove all that the other targets made
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

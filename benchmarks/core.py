@@ -1,0 +1,194 @@
+"""Speed, memory and exactness of the core, as ratios in one run; exit code 1 if a figure is missed.
+
+    python benchmarks/core.py [--out results/core.json]
+
+Chains: ratio 0.5 down to one node, clusters of random size. "ordered": members of a cluster stand
+together; "shuffled": in random order, the worst case for memory. d = 64 columns of float32 unless
+said otherwise. Times are the least of several rounds, in which the sizes take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy import sparse
+
+import haarpool as hp
+
+COLUMNS = 64
+SIZES = [100_000 * 2**i for i in range(5)]
+
+
+@dataclass
+class Figure:
+    """One measured figure and what was asked of it."""
+
+    name: str
+    value: float
+    least: float | None = None
+    most: float | None = None
+    note: str = ""
+
+    @property
+    def reached(self) -> bool:
+        """Whether the value lies where it should."""
+        return (self.least is None or self.value >= self.least) and (
+            self.most is None or self.value <= self.most
+        )
+
+
+def halving_chain(size: int, *, ordered: bool = True, measure: str = "children") -> hp.Chain:
+    rng = np.random.default_rng(size)
+    parents = []
+    while size > 1:
+        clusters = size // 2
+        ids = np.sort(np.r_[np.arange(clusters), rng.integers(0, clusters, size - clusters)])
+        parents.append(ids if ordered else rng.permutation(ids))
+        size = clusters
+    return hp.Chain.from_parents(parents, measure=measure)
+
+
+def seconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+# ---------------------------------------------------------------------- exactness
+
+
+def exactness() -> Iterator[Figure]:
+    for measure in ("children", "mass"):
+        chain = halving_chain(100_000, ordered=False, measure=measure)
+        for dtype, most in ((np.float64, 1e-12), (np.float32, 1e-5)):
+            U = hp.haar_basis(chain).astype(dtype).astype(np.longdouble)
+            # Summed in extended precision, so that it is the basis that is measured, not the sum.
+            gram = abs(U.T @ U - sparse.eye_array(U.shape[0], dtype=np.longdouble))
+            name = f"orthonormality, {np.dtype(dtype)}, measure {measure}, 100,000 nodes"
+            yield Figure(name, float(gram.max()), most=most, note="max |UᵀU - I|")
+            x = torch.from_numpy(
+                np.random.default_rng(0).standard_normal((100_000, 8)).astype(dtype)
+            )
+            back = hp.forward_transform(chain, hp.adjoint(chain, x))
+            name = f"reconstruction, {np.dtype(dtype)}, measure {measure}, 100,000 nodes"
+            error = float((back - x).abs().max() / x.abs().max())
+            yield Figure(name, error, most=most, note="max |U Uᵀx - x| / max |x|")
+
+
+# ---------------------------------------------------------------------- speed
+
+
+def basis_speed() -> Iterator[Figure]:
+    for ordered in (True, False):
+        chain = halving_chain(100_000, ordered=ordered)
+        coo = hp.haar_basis(chain).tocoo()
+        convert = partial(sparse.coo_matrix, (coo.data, (coo.row, coo.col)), coo.shape)
+        basis, conversion = [], []
+        for _ in range(5):
+            fresh = hp.Chain.from_parents(chain.parents)
+            basis.append(seconds(partial(hp.haar_basis, fresh)))
+            conversion.append(seconds(lambda convert=convert: convert().tocsr()))
+        name = f"haar_basis, 100,000 nodes, {'ordered' if ordered else 'shuffled'}"
+        note = f"times one coo_matrix(...).tocsr() of the same {coo.nnz:,} non-zeros"
+        yield Figure(name, min(basis) / min(conversion), most=25, note=note)
+
+
+def growth(ordered: bool) -> Iterator[Figure]:
+    name = "ordered" if ordered else "shuffled"
+    plans = [hp.TransformPlan.from_chains([halving_chain(n, ordered=ordered)]) for n in SIZES]
+    signals = [torch.randn(n, COLUMNS) for n in SIZES]
+    times, copies = [[] for _ in SIZES], [[] for _ in SIZES]
+    for _ in range(7):
+        for i, (plan, x) in enumerate(zip(plans, signals, strict=True)):
+            times[i].append(seconds(partial(hp.adjoint, plan, x)))
+            copies[i].append(seconds(x.clone))
+    best = [min(t) for t in times]
+    for n, (one, two) in zip(SIZES[1:], pairwise(best), strict=True):
+        yield Figure(f"adjoint at {n:,} over {n // 2:,} nodes, {name}", two / one, 1.7, 2.4)
+    ratio = best[-1] / min(copies[-1])
+    yield Figure(
+        f"adjoint of {SIZES[-1]:,} nodes over a copy, {name}", ratio, note="for information"
+    )
+
+
+# ---------------------------------------------------------------------- memory
+
+
+def memory() -> Iterator[Figure]:
+    """Peak of resident memory during `adjoint` above that before it, the result included."""
+    n = SIZES[-1]
+    shapes = {
+        "ordered": halving_chain(n),
+        "shuffled": halving_chain(n, ordered=False),
+        "one cluster of all nodes": hp.Chain.from_parents([np.zeros(n, np.int64)]),
+    }
+    for name, chain in shapes.items():
+        plan = hp.TransformPlan.from_chains([chain])
+        x = torch.randn(n, COLUMNS)
+        hp.adjoint(plan, x)
+        Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
+        before = status("VmRSS")
+        hp.adjoint(plan, x)
+        ratio = (status("VmHWM") - before) / (x.nbytes)
+        yield Figure(f"peak extra memory of adjoint over x, {n:,} nodes, {name}", ratio, most=4)
+
+
+def status(key: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key + ":"))
+
+
+# ---------------------------------------------------------------------- report
+
+
+def measured() -> Iterator[Figure]:
+    yield from exactness()
+    yield from basis_speed()
+    if Path("/proc/self/clear_refs").exists():
+        yield from memory()
+    else:
+        print("peak memory is read from /proc, which is not here: left out", file=sys.stderr)
+    yield from growth(ordered=True)
+    yield from growth(ordered=False)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("results/core.json"))
+    out = parser.parse_args().out
+    figures = []
+    for figure in measured():
+        figures.append(figure)
+        bounds = [f">= {figure.least}"] * (figure.least is not None)
+        bounds += [f"<= {figure.most}"] * (figure.most is not None)
+        verdict = "ok" if figure.reached else "MISSED"
+        asked = f"{verdict}, asked {' and '.join(bounds)}" if bounds else ""
+        print(f"{figure.value:10.3g}  {figure.name:<66} {asked}  {figure.note}", flush=True)
+    machine = {
+        "cores": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+    }
+    out.parent.mkdir(parents=True, exist_ok=True)
+    rows = [asdict(figure) | {"reached": figure.reached} for figure in figures]
+    out.write_text(json.dumps({"machine": machine, "figures": rows}, indent=1, ensure_ascii=False))
+    print(f"written to {out}")
+    return 0 if all(figure.reached for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

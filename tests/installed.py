@@ -1,0 +1,27 @@
+"""Run by `make wheel` in an environment that holds the wheel and its dependencies, nothing more."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import torch
+
+import haarpool as hp
+
+assert "site-packages" in hp.__file__, f"not the installed package: {hp.__file__}"
+assert find_spec("matplotlib") is None, "an extra is here"
+
+ring = np.roll(np.eye(8), 1, axis=1) + np.roll(np.eye(8), -1, axis=1)
+chain = hp.build_chain(ring, num_levels=2)
+x = torch.randn(8, 3)
+torch.testing.assert_close(hp.forward_transform(chain, hp.adjoint(chain, x)), x)
+for name in hp.__all__:
+    getattr(hp, name)
+refusal = ""
+try:
+    import haarpool.plot
+
+    haarpool.plot.plot_chain(chain)
+except hp.HaarPoolError as error:
+    refusal = str(error)
+assert "haarpool[plot]" in refusal, "the way to an extra that is not here"
+print(f"haarpool {hp.__version__} works from its wheel: {chain}")
