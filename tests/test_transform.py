@@ -256,6 +256,7 @@ def test_split_has_the_parts_of_pywt_and_join_inverts(chain, number):
     assert [len(part) for part in parts] == expected
     assert np.array_equal(np.concatenate(parts), c)
     assert np.array_equal(hp.join(chain, parts, j), c)
+    assert not any(np.shares_memory(part, c) for part in parts)
 
 
 @given(st.data(), st.integers(1, 3), st.integers(0, 100))

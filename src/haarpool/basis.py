@@ -48,7 +48,7 @@ def haar_basis(
     >>> haar_basis(chain).toarray().round(3).tolist()
     [[0.5, 0.5, 0.707], [0.5, 0.5, -0.707], [0.707, -0.707, 0.0]]
     """
-    chain.level(level)
+    chain.check_level(level)
     _refuse_dense(chain, int(_row_counts(chain, level).sum()), max_nonzeros)
     basis = sparse.csr_array(np.ones((1, 1)))
     for j in range(chain.num_levels, level - 1, -1):
@@ -66,7 +66,7 @@ def compressive_basis(
     >>> compressive_basis(chain).toarray().round(3).tolist()
     [[0.5, 0.5], [0.5, 0.5], [0.707, -0.707]]
     """
-    chain.level(level, highest=chain.num_levels - 1)
+    chain.check_level(level, highest=chain.num_levels - 1)
     counts = _row_counts(chain, level + 1)[chain.parents[level]]
     _refuse_dense(chain, int(counts.sum()), max_nonzeros)
     coarse, _ = _step(chain, level)
@@ -135,7 +135,7 @@ def algorithm1(chain: Chain, x: Floats, level: int = 0) -> Floats:
     >>> algorithm1(chain, np.array([1.0, 3.0, 2.0])).round(3).tolist()
     [3.414, 0.586]
     """
-    chain.level(level, highest=chain.num_levels - 1)
+    chain.check_level(level, highest=chain.num_levels - 1)
     x = np.asarray(x, np.float64)
     N = (*chain.sizes, 0)
     S, w = x.reshape(N[level], -1), np.ones(N[level])
@@ -203,7 +203,7 @@ def sparsity(chain: Chain, level: int = 0) -> Sparsity:
     >>> sparsity(Chain.from_parents([[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]]))
     Sparsity(nonzeros=33, share=0.515625, compressive_nonzeros=21, compressive_share=0.875)
     """
-    chain.level(level, highest=chain.num_levels - 1)
+    chain.check_level(level, highest=chain.num_levels - 1)
     fine, coarse = chain.sizes[level : level + 2]
     full = int(_row_counts(chain, level).sum())
     compressive = int(_row_counts(chain, level + 1)[chain.parents[level]].sum())

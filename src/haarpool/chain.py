@@ -117,12 +117,17 @@ class Chain:
         """(N_0, ..., N_K), the number of nodes of each level."""
         return len(self.parents[0]), *(int(p.max()) + 1 for p in self.parents)
 
+    @property
+    def has_graph(self) -> bool:
+        """Whether the chain knows its graph, as `adjacency` needs it."""
+        return self._base is not None
+
     @cached_property
     def is_filtration(self) -> bool:
         """Whether every parent has at least two children (what the paper's locality asks for)."""
         return all(bool((np.bincount(p) >= 2).all()) for p in self.parents)
 
-    def level(self, level: int, *, highest: int | None = None) -> int:
+    def check_level(self, level: int, *, highest: int | None = None) -> int:
         """`level` itself if it is one of 0..highest (K unless given), else an error."""
         highest = self.num_levels if highest is None else highest
         return checked_level(level, highest, f"{self!r}")
@@ -143,7 +148,7 @@ class Chain:
         >>> chain.adjacency(1, self_loops=True).toarray().tolist()
         [[2.0, 2.0], [2.0, 2.0]]
         """
-        level = self.level(level)
+        level = self.check_level(level)
         graph = self._graphs[level].copy()
         if not self_loops:
             graph = without_self_loops(graph)
@@ -165,7 +170,7 @@ class Chain:
     def mass(self, level: int) -> Ints:
         """(N_level,) number of nodes of G_0 under each node of a level."""
         mass = np.ones(self.sizes[0], np.int64)
-        for parent in self.parents[: self.level(level)]:
+        for parent in self.parents[: self.check_level(level)]:
             mass = np.bincount(parent, weights=mass).astype(np.int64)
         return mass
 
@@ -173,12 +178,12 @@ class Chain:
         """(N_level,) what each node counts in its cluster: 1, or its mass (see `measure`)."""
         if self.measure == "mass":
             return self.mass(level).astype(np.float64)
-        return np.ones(self.sizes[self.level(level)])
+        return np.ones(self.sizes[self.check_level(level)])
 
     def ordering(self, level: int) -> Ints:
         """(N_level,) the node ids of a level in the order of the chain."""
         if self.order == "index":
-            return np.arange(self.sizes[self.level(level)])
+            return np.arange(self.sizes[self.check_level(level)])
         degree = self.adjacency(level).sum(axis=1)
         # Equal degrees may differ in the last bit after other sums; they are ties all the same.
         degree = np.round(degree / max(degree.max(), np.finfo(float).tiny), 12)
@@ -245,7 +250,7 @@ class Chain:
         counts = [np.bincount(parent) for parent in self.parents]
         children = ["–", *(f"{c.min()}–{c.max()}" for c in counts)]
         rows = [[j, n, children[j]] for j, n in enumerate(self.sizes)]
-        if self._base is not None:
+        if self.has_graph:
             names.append("edges")
             for j, row in enumerate(rows):
                 row.append(self.adjacency(j).nnz // 2)

@@ -20,7 +20,8 @@ def split(chain: Chain | TransformPlan, c: Signal, level: int = 0) -> list[Signa
     """Cut coefficients of a level j into [coarse, details of K-1, ..., details of j].
 
     The coarse part are the N_K coefficients of the top level; the details of level i are
-    N_i - N_{i+1} rows. `join` puts them together again.
+    N_i - N_{i+1} rows. Parts can be changed in place without a change to `c`. `join` puts them
+    together again.
 
     >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
     >>> [part.tolist() for part in split(chain, np.array([1.0, 2.0, 3.0]))]
@@ -28,9 +29,9 @@ def split(chain: Chain | TransformPlan, c: Signal, level: int = 0) -> list[Signa
     """
     plan, rows, back = as_rows(chain, c)
     level = checked_rows(plan, rows, level, up=0)
-    if plan.num_graphs > 1:
-        rows = rows.index_select(-2, plan.layout(level, top=True)[0])
-    return [back(part) for part in torch.split(rows, plan.part_sizes(level, top=True), -2)]
+    first, top, *details = plan.cut(rows, level)
+    coarse = plan.paste(torch.cat([first, top], -2), plan.num_levels)
+    return [back(part) for part in (coarse, *(d.clone() for d in details))]
 
 
 def join(chain: Chain | TransformPlan, parts: Sequence[Signal], level: int = 0) -> Signal:
@@ -45,17 +46,17 @@ def join(chain: Chain | TransformPlan, parts: Sequence[Signal], level: int = 0) 
         raise HaarPoolError("the parts that split gives", "none", "pass its whole list")
     plan, _, back = entries[0]
     level = checked_level(level, plan.num_levels, repr(plan))
-    got, expected = [rows.shape[-2] for _, rows, _ in entries], plan.part_sizes(level, top=True)
+    first, top, *others = plan.part_sizes(level)
+    rows = [part for _, part, _ in entries]
+    got, expected = [part.shape[-2] for part in rows], [first + top, *others]
     if got != expected:
         raise HaarPoolError(
             f"parts with {expected} rows for level {level}",
             f"{got} rows",
             "pass the list that split gave, for the same chain and level",
         )
-    c = torch.cat([rows for _, rows, _ in entries], -2)
-    if plan.num_graphs > 1:
-        c = c.index_select(-2, plan.layout(level, top=True)[1])
-    return back(c)
+    pieces = plan.cut(rows[0], plan.num_levels) + rows[1:]
+    return back(plan.paste(torch.cat(pieces, -2), level))
 
 
 def threshold(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +15,9 @@ from torch import Tensor
 from haarpool.chain import Chain, Ints
 from haarpool.errors import HaarPoolError
 
-BLOCK_ROWS = {"cpu": 8192}  # elsewhere, where launches cost more than memory, one block per level
+# Rows of a block: on the CPU what fits its cache; elsewhere more, since every launch costs.
+BLOCK_ROWS = {"cpu": 2**13}
+BLOCK_ROWS_ELSEWHERE = 2**18
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,16 @@ class Block:
     detail_rows: slice
 
 
+@dataclass(frozen=True)
+class Layout:
+    """Coefficients of many graphs on one level stand graph by graph, but are computed part by part:
+    the first of every graph, the details of level K of every graph, of K-1, and so on.
+    """
+
+    to_parts: Tensor  # row part by part -> row graph by graph
+    to_graphs: Tensor  # the inverse
+
+
 @dataclass(frozen=True, repr=False)
 class TransformPlan:
     """One or many chains, ready for the transforms: `hp.adjoint(plan, x)`.
@@ -67,7 +78,9 @@ class TransformPlan:
 
     Attributes:
         graph_sizes: (graphs, K+1) number of nodes of each graph on each level.
+        sizes: (N_0, ..., N_K) of all graphs together.
         steps: the blocks of levels 0..K; level K puts the top of each graph into one cluster.
+        layouts: of the coefficients of levels 0..K; none are needed for a single graph.
         device: where the tensors are.
 
     >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
@@ -77,7 +90,9 @@ class TransformPlan:
 
     chains: tuple[Chain, ...]
     graph_sizes: Ints
+    sizes: tuple[int, ...]
     steps: tuple[tuple[Block, ...], ...]
+    layouts: tuple[Layout, ...] | None
     device: torch.device
 
     @classmethod
@@ -98,7 +113,11 @@ class TransformPlan:
         device = torch.empty(0, device=device or "cpu").device
         sizes = np.array([chain.sizes for chain in chains], np.int64)
         steps = tuple(_blocks(chains, j, sizes, device) for j in range(sizes.shape[1]))
-        return cls(tuple(chains), sizes, steps, device)
+        totals = tuple(int(n) for n in sizes.sum(axis=0))
+        layouts = None
+        if len(chains) > 1:
+            layouts = tuple(_layout(sizes[:, j:], device) for j in range(sizes.shape[1]))
+        return cls(tuple(chains), sizes, totals, steps, layouts, device)
 
     def to(self, device: torch.device | str) -> TransformPlan:
         """The same plan on another device."""
@@ -114,39 +133,23 @@ class TransformPlan:
         """How many chains the plan holds."""
         return len(self.graph_sizes)
 
-    @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        """(N_0, ..., N_K) of all graphs together."""
-        return tuple(int(n) for n in self.graph_sizes.sum(axis=0))
+    def part_sizes(self, level: int) -> list[int]:
+        """Rows of each part that `cut` gives."""
+        bounds = [0, self.num_graphs, *self.sizes[level:][::-1]]
+        return [stop - start for start, stop in pairwise(bounds)]
 
-    @cached_property
-    def _layouts(self) -> dict[tuple[int, bool], tuple[Tensor, Tensor]]:
-        return {}
-
-    def layout(self, level: int, *, top: bool = False) -> tuple[Tensor, Tensor]:
-        """Between coefficients of a level that stand graph by graph and part by part.
-
-        Parts are the first coefficient of every graph, then the details of levels K, ..., level;
-        with `top`, the whole top level is one part. Returns the index that takes rows graph by
-        graph to rows part by part, and its inverse.
+    def cut(self, c: Tensor, level: int) -> list[Tensor]:
+        """Coefficients of a level, rows graph by graph -> [the first of every graph, then the
+        details of levels K, ..., level], each graph by graph.
         """
-        if (level, top) not in self._layouts:
-            sizes = self.graph_sizes[:, level:].T[::-1]
-            one, zero = np.ones_like(sizes[:1]), np.zeros_like(sizes[:1])
-            bounds = np.concatenate([zero, sizes] if top else [zero, one, sizes])
-            counts = np.diff(bounds, axis=0)
-            begin = np.cumsum(sizes[-1]) - sizes[-1]
-            parts = np.concatenate(
-                [_ranges(begin + b, n) for b, n in zip(bounds, counts, strict=False)]
-            )
-            both = torch.from_numpy(parts), torch.from_numpy(np.argsort(parts))
-            self._layouts[level, top] = both[0].to(self.device), both[1].to(self.device)
-        return self._layouts[level, top]
+        rows = c if self.layouts is None else c.index_select(-2, self.layouts[level].to_parts)
+        return list(torch.split(rows, self.part_sizes(level), -2))
 
-    def part_sizes(self, level: int, *, top: bool = False) -> list[int]:
-        """Rows of each part of `layout`."""
-        bounds = [0, *([] if top else [self.num_graphs]), *self.sizes[level:][::-1]]
-        return [int(n) for n in np.diff(bounds)]
+    def paste(self, parts: Tensor, level: int) -> Tensor:
+        """The parts of `cut`, one after the other in one tensor -> rows graph by graph."""
+        if self.layouts is None:
+            return parts
+        return parts.index_select(-2, self.layouts[level].to_graphs)
 
     def __repr__(self) -> str:
         graphs = f"{self.num_graphs} graph{'s' * (self.num_graphs != 1)}"
@@ -183,7 +186,7 @@ def _blocks(
         return tensor(array, np.float32 if device.type == "mps" else np.float64)[:, None]
 
     blocks = []
-    for c0, c1 in _cuts(sizes, BLOCK_ROWS.get(device.type, len(nodes))):
+    for c0, c1 in _cuts(sizes, BLOCK_ROWS.get(device.type, BLOCK_ROWS_ELSEWHERE)):
         inside, first = sizes[c0:c1], int(end[c0] - sizes[c0])
         rows = slice(first, int(end[c1 - 1]))
         block = Block(
@@ -203,9 +206,20 @@ def _blocks(
     return tuple(blocks)
 
 
+def _layout(graph_sizes: Ints, device: torch.device) -> Layout:
+    """The layout of a level whose graphs have `graph_sizes` (graphs, levels from it to the top)."""
+    size, *_ = sizes = graph_sizes.T
+    begin = np.cumsum(size) - size
+    bounds = [np.zeros_like(size), np.ones_like(size), *sizes[::-1]]
+    parts = [_ranges(begin + start, stop - start) for start, stop in pairwise(bounds)]
+    to_parts = np.concatenate(parts)
+    both = (torch.from_numpy(index).to(device) for index in (to_parts, np.argsort(to_parts)))
+    return Layout(*both)
+
+
 def _cuts(sizes: Ints, rows: int) -> list[tuple[int, int]]:
     """Ranges of clusters of about `rows` rows together; one cluster is never cut."""
-    number = np.cumsum(sizes) // max(rows, 1)
+    number = np.cumsum(sizes) // rows
     cuts = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(sizes)]
     return list(pairwise(cuts))
 

@@ -7,7 +7,7 @@ no display and leave no global state; save one with `figure.savefig("chain.pdf")
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -238,7 +238,7 @@ def _colours(chain: Chain) -> Colours:
             place = _means(place[:, None], parent, share)[:, 0]
             share = np.bincount(parent, weights=share)
         neighbours = nx.path_graph(orders[level].tolist())
-        with suppress(HaarPoolError):  # a chain without graph: the tree is all there is
+        if chain.has_graph:  # else the tree is all there is
             neighbours.add_edges_from(np.transpose(chain.adjacency(level).nonzero()).tolist())
         group = nx.greedy_color(neighbours, strategy="DSATUR")
         groups = np.array([group[v] for v in range(chain.sizes[level])])

@@ -35,14 +35,13 @@ def analysis(plan: TransformPlan, x: Tensor, level: int, skip: bool) -> Tensor:
                 del later  # as large as h: a cluster of all nodes would feel it
                 details[K - j][..., block.detail_rows, :] = h.index_select(-2, block.details)
         x = coarse
-    return c if plan.num_graphs == 1 else c.index_select(-2, plan.layout(level + skip)[1])
+    return plan.paste(c, level + skip)
 
 
 def synthesis(plan: TransformPlan, c: Tensor, level: int, skip: bool) -> Tensor:
     """U_j c, or with `skip`, where the details of level j are zero, Φ_j c."""
     K = plan.num_levels
-    c = c if plan.num_graphs == 1 else c.index_select(-2, plan.layout(level + skip)[0])
-    coarse, *details = torch.split(c, plan.part_sizes(level + skip), -2)
+    coarse, *details = plan.cut(c, level + skip)
     for j in range(K, level - 1, -1):
         x = _empty(c, plan.sizes[j])
         for block in plan.steps[j]:
