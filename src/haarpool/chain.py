@@ -182,12 +182,13 @@ class Chain:
 
     def ordering(self, level: int) -> Ints:
         """(N_level,) the node ids of a level in the order of the chain."""
+        return self._orderings[self.check_level(level)]
+
+    @cached_property
+    def _orderings(self) -> tuple[Ints, ...]:
         if self.order == "index":
-            return np.arange(self.sizes[self.check_level(level)])
-        degree = self.adjacency(level).sum(axis=1)
-        # Equal degrees may differ in the last bit after other sums; they are ties all the same.
-        degree = np.round(degree / max(degree.max(), np.finfo(float).tiny), 12)
-        return np.argsort(-degree, kind="stable")
+            return tuple(np.arange(size) for size in self.sizes)
+        return tuple(_by_degree(graph) for graph in self._graphs)
 
     def members(self, level: int) -> Members:
         """The nodes of a level, cluster by cluster.
@@ -309,6 +310,16 @@ def without_self_loops(adjacency: sparse.csr_array) -> sparse.csr_array:
     coo = adjacency.tocoo()
     off = coo.row != coo.col
     return from_edges(coo.row[off], coo.col[off], coo.data[off], adjacency.shape[0])
+
+
+def _by_degree(adjacency: sparse.csr_array) -> Ints:
+    """Node ids by falling weighted degree, self-loops left out, ties by index."""
+    row = np.repeat(np.arange(adjacency.shape[0]), np.diff(adjacency.indptr))
+    off = row != adjacency.indices
+    degree = np.bincount(row[off], adjacency.data[off], minlength=adjacency.shape[0])
+    # Equal degrees may differ in the last bit after other sums; they are ties all the same.
+    degree = np.round(degree / max(degree.max(), np.finfo(float).tiny), 12)
+    return np.argsort(-degree, kind="stable")
 
 
 def checked_level(level: int, highest: int, where: str) -> int:
