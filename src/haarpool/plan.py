@@ -20,7 +20,7 @@ BLOCK_ROWS = {"cpu": 2**13}
 BLOCK_ROWS_ELSEWHERE = 2**18
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pairing:
     """One round of a tree that sums inside segments: neighbours in pairs, an odd last one alone.
 
@@ -34,7 +34,7 @@ class Pairing:
     right: Tensor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
     """Whole clusters of one level, few enough that what is computed on the way stays in cache.
 
@@ -59,7 +59,7 @@ class Block:
     detail_rows: slice
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layout:
     """Coefficients of many graphs on one level stand graph by graph, but are computed part by part:
     the first of every graph, the details of level K of every graph, of K-1, and so on.
@@ -69,7 +69,7 @@ class Layout:
     to_graphs: Tensor  # the inverse
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TransformPlan:
     """One or many chains, ready for the transforms: `hp.adjoint(plan, x)`.
 
