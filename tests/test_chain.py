@@ -149,6 +149,21 @@ def test_saving_replaces_and_needs_no_graph(tmp_path):
     assert path.stat().st_mode & 0o444 == 0o444
 
 
+def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "chain.npz"
+    Chain.from_parents(PARENTS).save(path)
+
+    def stopped_half_way(file, **arrays):
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez_compressed", stopped_half_way)
+    with pytest.raises(KeyboardInterrupt):
+        Chain.from_parents([[0, 0]]).save(path)
+    assert Chain.load(path) == Chain.from_parents(PARENTS)
+    assert [p.name for p in tmp_path.iterdir()] == ["chain.npz"]
+
+
 def test_a_pickle_carries_no_plans():
     import haarpool as hp
 
@@ -166,6 +181,7 @@ def test_equality_sees_everything():
         Chain.from_parents(PARENTS, adjacency=graph, measure="mass"),
         Chain.from_parents(PARENTS, adjacency=graph, order="degree"),
         Chain.from_parents(PARENTS, adjacency=nx.cycle_graph(8)),
+        Chain.from_parents(PARENTS, adjacency=2 * nx.to_numpy_array(graph)),
         Chain.from_parents([[0, 0, 1, 1, 1, 1, 2, 2], [0, 0, 0]], adjacency=graph),
         Chain.from_parents([*PARENTS, [0]], adjacency=graph),
     ]

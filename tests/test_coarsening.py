@@ -141,6 +141,32 @@ def test_spectral_finds_planted_clusters():
     assert len(set(labels)) == 4
 
 
+SYMMETRIC = [nx.cycle_graph(12), nx.complete_graph(9), nx.star_graph(11), nx.hypercube_graph(4)]
+
+
+@pytest.mark.parametrize("graph", SYMMETRIC, ids=["ring", "complete", "star", "cube"])
+def test_rounding_does_not_decide_between_nodes_that_look_the_same(graph):
+    """Another order of summation, another machine: the clusters are the same."""
+    A = nx.to_numpy_array(graph)
+    rng = np.random.default_rng(0)
+    expected = hp.build_chain(A, 3)
+    for _ in range(10):
+        noise = 1 + 1e-15 * rng.standard_normal(A.shape)
+        other = hp.build_chain(A * (noise + noise.T) / 2, 3)
+        assert all(np.array_equal(*p) for p in zip(other.parents, expected.parents, strict=True))
+
+
+def test_clusters_are_numbered_by_their_first_member():
+    for parent in hp.build_chain(nx.karate_club_graph(), 3).parents:
+        _, first = np.unique(parent, return_index=True)
+        assert (np.diff(first) > 0).all()
+
+
+def test_nodes_without_edges_are_put_together_evenly():
+    parent = hp.build_chain(nx.empty_graph(11), 1, ratio=0.4, top=None).parents[0]
+    assert sorted(np.bincount(parent)) == [2, 3, 3, 3]
+
+
 @pytest.mark.parametrize("num_clusters", range(1, 12))
 def test_components_are_never_mixed_while_there_are_clusters_enough(num_clusters):
     graph = nx.disjoint_union_all([nx.path_graph(n) for n in (1, 2, 3, 6)])

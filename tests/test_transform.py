@@ -76,6 +76,14 @@ def test_shapes_types_and_devices(name, device, dtype, shape):
 
 
 @each_transform
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_rounded_once(name, dtype):
+    function, _, rows_in, _ = TRANSFORMS[name]
+    x = torch.randn(FIGURE.sizes[rows_in], 50).to(dtype)
+    assert torch.equal(function(FIGURE, x), function(FIGURE, x.float()).to(dtype))
+
+
+@each_transform
 def test_numpy_in_numpy_out(name):
     function, matrix, rows_in, _ = TRANSFORMS[name]
     x = signal(FIGURE, rows_in)
@@ -328,6 +336,9 @@ def test_threshold_by_value_hard_and_soft():
     soft = hp.threshold(FIGURE, c, 2, mode="soft")
     assert close(soft, np.array([3.0, 0, 0, -1.0, 0, 0, 0, 0]))
     assert close(hp.threshold(FIGURE, c, 8, mode="soft"), c)
+    # 0.07 · 100 is a little more than 7 in floating point, and yet 7 are kept.
+    hundred = hp.Chain.from_parents([np.zeros(100, int)])
+    assert np.count_nonzero(hp.threshold(hundred, np.arange(1.0, 101.0), 0.07)) == 7
     # Of equal magnitudes the coarser is kept.
     assert hp.threshold(FIGURE, np.ones(8), 3).tolist() == [1, 1, 1, 0, 0, 0, 0, 0]
 

@@ -46,9 +46,7 @@ def from_edges(
     small = max(size, len(weights)) < 2**31
     index = np.int32 if small else np.int64
     places = (rows.astype(index), columns.astype(index))
-    result = sparse.csr_array((weights.astype(np.float64), places), shape=(size, size))
-    result.sum_duplicates()
-    return result
+    return sparse.csr_array((weights.astype(np.float64), places), shape=(size, size))
 
 
 def _from_array(graph: Any) -> sparse.csr_array:

@@ -6,7 +6,7 @@ factorisation with column pivoting (Damle, Minden and Ying, 2019), which needs n
 Equal eigenvalues are common in molecules, and then "the first k eigenvectors" are a matter of
 chance. The rule here: a tiny potential is added to the diagonal, first by the place of a node in
 the graph (degrees, degrees of neighbours, and so on, which renumbering does not change), then,
-a thousand times smaller, by its index, which decides only between nodes that look the same.
+a hundred times smaller, by its index, which decides only between nodes that look the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from haarpool.errors import HaarPoolError
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-BY_PLACE, BY_INDEX = 1e-5, 1e-8  # far below any gap that matters, far above rounding
+# Rounding by δ turns eigenvectors that are split by ε as far as δ/ε, which must itself stay below
+# what is split: ε is far above sqrt(1e-16). And it is far below the gaps that matter.
+BY_PLACE, BY_INDEX = 1e-4, 1e-6
 ROUNDS = 8  # how far a node looks around itself
 MAX_DENSE = 4096  # nodes of one component; its matrix is dense
 
