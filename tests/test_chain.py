@@ -12,7 +12,7 @@ from hypothesis import given
 from scipy import sparse
 from torch_geometric.data import Data
 
-from haarpool import Chain, as_adjacency, build_chain
+from haarpool import Chain, HaarPoolError, as_adjacency, build_chain
 from strategies import chains, graphs
 
 PARENTS = [[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]]
@@ -249,6 +249,16 @@ def test_rounding_is_no_asymmetry():
     A = np.array([[0, 0.1 + 0.2], [0.3, 0]])
     result = as_adjacency(A).toarray()
     assert (result == result.T).all()
+    with pytest.raises(HaarPoolError, match="symmetric"):
+        as_adjacency([[0, 1], [1 + 1e-8, 0]])  # this is more than rounding
+
+
+@given(chains())
+def test_indices_have_32_bits(chain):
+    """Half the memory, and older scipy cannot search graphs with others."""
+    for level in range(chain.num_levels + 1):
+        assert chain.adjacency(level).indices.dtype == np.int32
+        assert chain.adjacency(level, self_loops=True).indptr.dtype == np.int32
 
 
 def test_explicit_zeros_are_no_edges():
