@@ -128,14 +128,16 @@ def growth(ordered: bool) -> Iterator[Figure]:
 def memory() -> Iterator[Figure]:
     """Peak of resident memory during `adjoint` above that before it, the result included."""
     n = SIZES[-1]
-    shapes = {
-        "ordered": halving_chain(n),
-        "shuffled": halving_chain(n, ordered=False),
-        "one cluster of all nodes": hp.Chain.from_parents([np.zeros(n, np.int64)]),
-    }
-    for name, chain in shapes.items():
+    whole = hp.Chain.from_parents([np.zeros(n, np.int64)])
+    cases = [
+        ("ordered", halving_chain(n), torch.float32),
+        ("ordered, bfloat16", halving_chain(n), torch.bfloat16),
+        ("shuffled", halving_chain(n, ordered=False), torch.float32),
+        ("one cluster of all nodes", whole, torch.float32),
+    ]
+    for name, chain, dtype in cases:
         plan = hp.TransformPlan.from_chains([chain])
-        x = torch.randn(n, COLUMNS)
+        x = torch.randn(n, COLUMNS).to(dtype)
         hp.adjoint(plan, x)
         Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
         before = status("VmRSS")

@@ -1,5 +1,6 @@
 import itertools
 import os
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ def tu_graphs():
     if not root:
         pytest.skip("HAARPOOL_DATA is not set: no real datasets here")
 
+    @cache
     def read(name: str) -> list[sparse.csr_array]:
         raw = Path(root) / name / "raw"
         edges = np.loadtxt(raw / f"{name}_A.txt", delimiter=",", dtype=np.int64) - 1

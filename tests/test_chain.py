@@ -1,5 +1,6 @@
 """The chain as a value: what it says of itself, its graphs, its file, its conversions."""
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -45,7 +46,18 @@ def test_a_chain_is_frozen():
     graph = nx.to_numpy_array(nx.path_graph(8))
     chain = Chain.from_parents(PARENTS, adjacency=graph)
     chain.adjacency(0).data[:] = 7  # nor does a change to what it gave
-    assert chain.adjacency(0).data.max() == 1
+    chain.adjacency(0, self_loops=True).data[:] = 7
+    assert chain.adjacency(0, self_loops=True).data.max() == 1
+    for level in range(3):
+        assert not chain.ordering(level).flags.writeable
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))])
+def test_a_copy_is_frozen_too(copied):
+    chain = copied(Chain.from_parents(PARENTS))
+    with pytest.raises(ValueError, match="read-only"):
+        chain.parents[0][0] = 1
+    assert chain == Chain.from_parents(PARENTS)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +106,13 @@ def test_order_by_degree():
     chain = Chain.from_parents([[0, 0, 0, 0]], adjacency=star, order="degree")
     assert chain.ordering(0).tolist() == [0, 2, 1, 3]
     assert Chain.from_parents([[0, 0, 0, 0]], adjacency=star).ordering(0).tolist() == [0, 1, 2, 3]
+    # A hub does not drown the differences of the others.
+    hub = nx.Graph()
+    hub.add_weighted_edges_from([(3, 4, 1e13), (0, 1, 1.0), (2, 5, 2.0)])
+    chain = Chain.from_parents(
+        [[0] * 6], adjacency=nx.to_numpy_array(hub, nodelist=range(6)), order="degree"
+    )
+    assert chain.ordering(0).tolist() == [3, 4, 2, 5, 0, 1]
     # 0.1 + 0.2 and 0.3 are the same degree, whatever the last bit says.
     path = nx.Graph()
     path.add_weighted_edges_from([(0, 1, 0.3), (2, 3, 0.1), (3, 4, 0.2)])
@@ -251,6 +270,23 @@ def test_rounding_is_no_asymmetry():
     assert (result == result.T).all()
     with pytest.raises(HaarPoolError, match="symmetric"):
         as_adjacency([[0, 1], [1 + 1e-8, 0]])  # this is more than rounding
+
+
+def test_a_product_in_float32_is_symmetric_enough():
+    A = np.random.default_rng(0).random((20, 20)).astype(np.float32)
+    A = A + A.T
+    scale = 1 / np.sqrt(A.sum(1))
+    normalised = (scale[:, None] * A) * scale
+    assert (normalised != normalised.T).any()
+    result = as_adjacency(normalised).toarray()
+    assert (result == result.T).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, bool, np.uint8])
+def test_weights_of_any_real_type(dtype):
+    A = nx.to_numpy_array(nx.path_graph(4)).astype(dtype)
+    assert as_adjacency(A).dtype == np.float64
+    assert as_adjacency(torch.tensor(A).requires_grad_(A.dtype.kind == "f")).sum() == 6
 
 
 @given(chains())

@@ -156,6 +156,23 @@ def test_rounding_does_not_decide_between_nodes_that_look_the_same(graph):
         assert all(np.array_equal(*p) for p in zip(other.parents, expected.parents, strict=True))
 
 
+def test_scaling_all_weights_changes_nothing():
+    A = nx.to_numpy_array(nx.karate_club_graph())
+    expected = hp.build_chain(A, 3)
+    for scale in (1e-200, 0.1, 1e200):
+        other = hp.build_chain(scale * A, 3)
+        assert all(np.array_equal(*p) for p in zip(other.parents, expected.parents, strict=True))
+
+
+def test_clustering_sees_self_loops():
+    """Three heavy loops are clusters already; without them the path is cut in the middle."""
+    A = nx.to_numpy_array(nx.path_graph(6))
+    loops = A + np.diag([0, 0, 50, 50, 0, 0])
+    with_loops, without = (hp.build_chain(g, 1, top=None).parents[0] for g in (loops, A))
+    assert with_loops[2] != with_loops[3]
+    assert not np.array_equal(with_loops, without)
+
+
 def test_clusters_are_numbered_by_their_first_member():
     for parent in hp.build_chain(nx.karate_club_graph(), 3).parents:
         _, first = np.unique(parent, return_index=True)

@@ -3,13 +3,14 @@
 import contextlib
 import pickle
 import stat
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 import pytest
 import torch
 from scipy import sparse
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data, HeteroData
 
 import haarpool as hp
 
@@ -17,6 +18,7 @@ GRAPH = nx.to_numpy_array(nx.path_graph(4))
 CHAIN = hp.Chain.from_parents([[0, 0, 1, 1], [0, 0]])
 PLAN = hp.TransformPlan.from_chains([CHAIN, CHAIN])
 X = np.zeros((4, 2))
+EDGE = torch.tensor([[0, 1], [1, 0]])
 
 
 def changed(value, row=0, column=1):
@@ -42,7 +44,18 @@ CASES = {
     "bool ids": (lambda: hp.Chain.from_parents([[True, False]]), "integer", "bool", "astype"),
     "text ids": (lambda: hp.Chain.from_parents([["a", "b"]]), "integer", "<U1", "astype"),
     "two dimensions": (lambda: hp.Chain.from_parents([[[0, 1]]]), "vector", "(1, 2)", "one-dim"),
-    "empty vector": (lambda: hp.Chain.from_parents([[]]), "vector", "(0,)", "not empty"),
+    "ragged parents": (
+        lambda: hp.Chain.from_parents([[0, [1, 2]]]), "parents[0]", "list", "same length",
+    ),
+    "parents are no list": (lambda: hp.Chain.from_parents(None), "one parent", "none", "per step"),
+    "a vector for a list of vectors": (
+        lambda: hp.Chain.from_parents([0, 0, 1]), "vector", "()", "list of one-dim",
+    ),
+    "replaced measure": (lambda: replace(CHAIN, measure="area"), "measure in", "'area'", "choose"),
+    "parents past from_parents": (
+        lambda: hp.Chain((np.array([0, 5]),)), "0..1", "0 to 5", "np.unique",
+    ),
+    "empty vector": (lambda: hp.Chain.from_parents([[]]), "vector", "(0,)", "none of them empty"),
     "other graph": (
         lambda: hp.Chain.from_parents([[0, 0]], adjacency=GRAPH), "2 nodes", "4", "clustered",
     ),
@@ -91,6 +104,45 @@ CASES = {
             Data(edge_index=torch.zeros(2, 3, dtype=int), edge_weight=torch.ones(2), num_nodes=1), 1
         ),
         "(3,)", "(2,)", "per edge",
+    ),
+    "PyG edges in rows": (
+        lambda: hp.build_chain(Data(edge_index=torch.zeros(3, 2, dtype=int), num_nodes=3), 1),
+        "(2, number of edges)", "(3, 2)", "transpose",
+    ),
+    "PyG float edges": (
+        lambda: hp.build_chain(Data(edge_index=torch.zeros(2, 1), num_nodes=3), 1),
+        "whole numbers", "float32", "column per edge",
+    ),
+    "PyG complex weights": (
+        lambda: hp.build_chain(
+            Data(edge_index=EDGE, edge_weight=torch.ones(2, dtype=torch.cfloat), num_nodes=2), 1
+        ),
+        "real numbers", "complex64", "float",
+    ),
+    "PyG batch": (
+        lambda: hp.build_chain(Batch.from_data_list([Data(edge_index=EDGE, num_nodes=2)] * 2), 1),
+        "one graph", "a batch of 2", "to_data_list",
+    ),
+    "PyG adj_t": (
+        lambda: hp.build_chain(Data(adj_t=torch.eye(2), num_nodes=2), 1),
+        "edge_index", "adj_t", "ToSparseTensor",
+    ),
+    "PyG HeteroData": (lambda: hp.build_chain(HeteroData(), 1), "one kind", "HeteroData", "homog"),
+    "networkx weights as text": (
+        lambda: hp.build_chain(nx.Graph([(0, 1, {"weight": "heavy"})]), 1),
+        "number", "heavy", "float",
+    ),
+    "ragged rows": (lambda: hp.build_chain([[0, 1], [1]], 1), "array of", "list", "same length"),
+    "torch sparse": (
+        lambda: hp.build_chain(torch.eye(2).to_sparse(), 1), "array of", "Tensor", "numpy array",
+    ),
+    "one-way edge beside heavy ones": (
+        lambda: hp.as_adjacency([[0, 1, 0], [0, 0, 1e12], [0, 1e12, 0]]),
+        "symmetric", "A[0, 1] = 1 but A[1, 0] = 0", "symmetrize=True",
+    ),
+    "extreme weights": (
+        lambda: hp.build_chain(np.diag([1e300, 1], 1) + np.diag([1e300, 1], -1) + 1e-300, 1, top=None),
+        "orders of magnitude", "1e-300 to 1e+300", "logarithm",
     ),
     # build_chain
     "ratio 0": (lambda: hp.build_chain(GRAPH, 1, ratio=0), "(0, 1)", "0", "ratio=0.5"),
@@ -144,8 +196,22 @@ CASES = {
         "same number of levels", "[1, 2]", "num_levels",
     ),
     "no chains": (lambda: hp.TransformPlan.from_chains([]), "one chain", "none", "list"),
+    "sparse signal": (
+        lambda: hp.adjoint(CHAIN, torch.eye(4).to_sparse()), "dense", "sparse_coo", "to_dense",
+    ),
+    "rows of algorithm1": (lambda: hp.algorithm1(CHAIN, np.ones(8)), "(4,)", "(8,)", "level="),
+    "complex algorithm1": (lambda: hp.algorithm1(CHAIN, 1j * X), "real", "complex", "level="),
+    "no chain in the plan": (
+        lambda: hp.TransformPlan.from_chains([CHAIN, "chain"]), "nothing else", "str", "list",
+    ),
     # coefficients
     "parts": (lambda: hp.join(CHAIN, [X[:1], X[:1]]), "[1, 1, 2]", "[1, 1]", "split"),
+    "columns of parts": (
+        lambda: hp.join(CHAIN, [X[:1], X[:1, :1], X[:2]]), "parts", "columns", "split",
+    ),
+    "keep as bool": (lambda: hp.threshold(CHAIN, X, True), "share in (0, 1]", "True", "keep=0.1"),
+    "keep as text": (lambda: hp.threshold(CHAIN, X, "all"), "share in (0, 1]", "all", "keep=0.1"),
+    "value as text": (lambda: hp.threshold(CHAIN, X, value="1"), ">= 0", "'1'", "magnitude"),
     "no parts": (lambda: hp.join(CHAIN, []), "parts", "none", "list"),
     "keep and value": (lambda: hp.threshold(CHAIN, X, 2, value=1), "either", "both", "number"),
     "neither": (lambda: hp.threshold(CHAIN, X), "either", "none", "number"),
@@ -249,6 +315,14 @@ def test_files_whose_content_is_wrong(tmp_path):
     fails(path, "odd")
     np.savez(path, **good, parents=[0, 1, 1], weights=[1.0], indices=[9], indptr=[0, 1, 1, 1])
     fails(path, "cannot be used")
+    for sizes in ([3, 99], [-3, 2], [2, 2], [], 5):
+        np.savez(path, **good | {"sizes": sizes}, digest="", parents=[0, 1, 1])
+        fails(path, "cannot be used")
+    chain = hp.Chain.from_parents([[0, 1, 1]])
+    np.savez(path, **good, digest=chain.digest, parents=[0, 0, 1])
+    fails(path, "not what was saved")
+    np.savez(path, **good, digest=chain.digest, parents=[0, 1, 1])
+    assert hp.Chain.load(path) == chain
 
 
 def test_unwritable_places(tmp_path):
@@ -259,5 +333,10 @@ def test_unwritable_places(tmp_path):
     taken.mkdir()
     with pytest.raises(hp.HaarPoolError, match="choose another"):
         chain.save(taken)
+    for name in ("x" * 300, "a\0b"):
+        with pytest.raises(hp.HaarPoolError, match="choose another"):
+            chain.save(tmp_path / name)
     assert [p.name for p in tmp_path.iterdir()] == ["taken"]
+    chain.save(tmp_path / ("x" * 250))
+    (tmp_path / ("x" * 250)).unlink()
     assert stat.S_ISDIR(taken.stat().st_mode)

@@ -48,7 +48,7 @@ def test_coarse_columns_are_extended_from_the_level_above(chain, number):
 
 
 @given(st.integers(1, 30))
-def test_equations_1_and_2_on_one_cluster(n):
+def test_equations_2_and_3_on_one_cluster(n):
     chain = hp.Chain.from_parents([np.zeros(n, int)])
     expected = np.zeros((n, n))
     expected[:, 0] = 1 / np.sqrt(n)
@@ -248,6 +248,18 @@ def test_sparsity_counts_without_forming(chain, number):
     assert result.compressive_nonzeros == Phi.nnz
     assert result.share == pytest.approx(U.nnz / chain.sizes[j] ** 2)
     assert result.compressive_share == pytest.approx(Phi.nnz / (Phi.shape[0] * Phi.shape[1]))
+
+
+def test_a_compressive_basis_costs_no_details():
+    """One cluster of all nodes: U_0 would be dense, Φ_0 is one column."""
+    Phi = hp.compressive_basis(hp.Chain.from_parents([np.zeros(100_000, int)]))
+    assert Phi.nnz == 100_000
+    assert np.allclose(Phi.data, 1 / np.sqrt(100_000))
+
+
+def test_locality_tells_close_values_apart():
+    parents = [np.repeat([0, 1], [1000, 1001]), [0, 0]]
+    assert hp.locality(hp.Chain.from_parents(parents[:1])).coarse >= 2
 
 
 def test_a_basis_of_100_000_nodes_takes_seconds_and_no_dense_matrix():

@@ -162,9 +162,9 @@ def test_the_plan_of_a_chain_is_made_once_and_dies_with_it():
     chain = hp.Chain.from_parents([[0, 0, 1]])
     x = torch.randn(3)
     hp.adjoint(chain, x)
-    (plan,) = chain.derived.values()
+    (plan,) = chain._derived.values()
     hp.forward_transform(chain, x)
-    assert list(chain.derived.values()) == [plan]
+    assert list(chain._derived.values()) == [plan]
     dead = weakref.ref(chain)
     del chain, plan
     gc.collect()

@@ -6,7 +6,7 @@ m_t, ..., m_{k-1}, carries k orthonormal vectors (χ_t is 1 on v_t and 0 elsewhe
     coarse:  Σ_t sqrt(m_t / M_0) χ_t
     detail:  sqrt(m_t M_{t+1} / M_t) (χ_t / sqrt(m_t) - Σ_{i>t} sqrt(m_i) χ_i / M_{t+1}),  t < k-1
 
-With all m_t = 1 (`measure="children"`) the two are equations 1 and 2 of the paper. Let P_j hold the
+With all m_t = 1 (`measure="children"`) the two are equations 2 and 3 of the paper. Let P_j hold the
 coarse vectors of the clusters of level j as columns, N_j x N_{j+1}, and D_j their detail vectors,
 N_j x (N_j - N_{j+1}). Then
 
@@ -19,12 +19,14 @@ these matrices without forming them; this module is what it is tested against.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from haarpool.chain import Chain, Floats, Ints
+from haarpool.chain import Chain, Floats, Ints, ranges
 from haarpool.errors import HaarPoolError
 
 MAX_NONZEROS = 100_000_000  # 1.2 GB as CSR
@@ -52,8 +54,7 @@ def haar_basis(
     _refuse_dense(chain, int(_row_counts(chain, level).sum()), max_nonzeros)
     basis = sparse.csr_array(np.ones((1, 1)))
     for j in range(chain.num_levels, level - 1, -1):
-        coarse, details = _step(chain, j)
-        basis = sparse.hstack([coarse @ basis, details], format="csr")
+        basis = sparse.hstack([_coarse(chain, j) @ basis, _details(chain, j)], format="csr")
     return basis
 
 
@@ -69,56 +70,61 @@ def compressive_basis(
     chain.check_level(level, highest=chain.num_levels - 1)
     counts = _row_counts(chain, level + 1)[chain.parents[level]]
     _refuse_dense(chain, int(counts.sum()), max_nonzeros)
-    coarse, _ = _step(chain, level)
-    return coarse @ haar_basis(chain, level + 1, max_nonzeros=max_nonzeros)
+    return _coarse(chain, level) @ haar_basis(chain, level + 1, max_nonzeros=max_nonzeros)
 
 
-def _step(chain: Chain, level: int) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """P_j and D_j of one step; level K is one cluster."""
+def _coarse(chain: Chain, level: int) -> sparse.csr_array:
+    """P_j, the coarse vectors of one step; level K is one cluster."""
     nodes, start, clusters = chain.members(level)
-    size, num_clusters = len(nodes), len(clusters)
-    sizes = np.diff(start)
-    cluster = np.repeat(np.arange(num_clusters), sizes)
-    m = chain.measures(level)[nodes]
-    # M_t: sums of whole numbers below 2^53, so the difference of two of them is exact.
-    before = np.concatenate([[0.0], np.cumsum(m)])
-    M = before[start[1:]][cluster] - before[:-1]
-
+    cluster = np.repeat(np.arange(len(clusters)), np.diff(start))
+    m, M = _measures(chain, level)
     values = np.sqrt(m / M[start[cluster]])
-    coarse = sparse.csr_array((values, (nodes, clusters[cluster])), shape=(size, num_clusters))
+    return _sparse(values, nodes, clusters[cluster], (len(nodes), len(clusters)))
 
+
+def _details(chain: Chain, level: int) -> sparse.csr_array:
+    """D_j, the detail vectors of one step, cluster by cluster."""
+    nodes, start, _ = chain.members(level)
+    end = np.repeat(start[1:], np.diff(start))
+    m, M = _measures(chain, level)
     # Positions t of all details, and for each of them the positions i > t of the same cluster.
-    t = np.delete(np.arange(size), start[1:] - 1)
-    after = start[1:][cluster[t]] - 1 - t
+    t = np.delete(np.arange(len(nodes)), start[1:] - 1)
+    after = end[t] - 1 - t
     column = np.arange(len(t))
-    i = np.repeat(t, after) + 1 + _counting(after)
-    T = np.repeat(t, after)
+    T, i = np.repeat(t, after), ranges(t + 1, after)
     own = np.sqrt(M[t + 1] / M[t])
     others = -np.sqrt(m[T] * m[i] / (M[T] * M[T + 1]))
     rows = np.concatenate([nodes[t], nodes[i]])
     columns = np.concatenate([column, np.repeat(column, after)])
-    entries = (np.concatenate([own, others]), (rows, columns))
-    return coarse, sparse.csr_array(entries, shape=(size, len(t)))
+    return _sparse(np.concatenate([own, others]), rows, columns, (len(nodes), len(t)))
 
 
-def _counting(lengths: Ints) -> Ints:
-    """0, 1, ..., n-1 for each n of `lengths`, one after the other."""
-    ends = np.cumsum(lengths)
-    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+def _measures(chain: Chain, level: int) -> tuple[Floats, Floats]:
+    """m_t and M_t of all members, cluster by cluster."""
+    nodes, start, _ = chain.members(level)
+    m = chain.measures(level)[nodes]
+    # Sums of whole numbers below 2^53, so the difference of two of them is exact.
+    before = np.concatenate([[0.0], np.cumsum(m)])
+    return m, np.repeat(before[start[1:]], np.diff(start)) - before[:-1]
+
+
+def _sparse(values: Floats, rows: Ints, columns: Ints, shape: tuple[int, int]) -> sparse.csr_array:
+    index = np.int32 if max(*shape, len(values)) < 2**31 else np.int64
+    return sparse.csr_array((values, (rows.astype(index), columns.astype(index))), shape=shape)
 
 
 # ---------------------------------------------------------------------- Algorithm 1
 
 
-def algorithm1(chain: Chain, x: Floats, level: int = 0) -> Floats:
+def algorithm1(chain: Chain, x: ArrayLike, level: int = 0) -> Floats:
     """Φ_jᵀ x by Algorithm 1 of the paper, its errata fixed; slow, kept as a second reference.
 
-    Step 1 takes weighted sums up the chain (equation `wsj`), from S_j = x:
+    Step 1 takes weighted sums up the chain (equation 9), from S_j = x:
 
         S_{i+1}(p) = Σ_{v in p} w_i(v) S_i(v),   w_j = 1,  w_i(v) = 1/sqrt(#children of v), i > j
 
     Step 2 evaluates coefficient ℓ at the highest level i that has an ℓ-th vector φ_ℓ, that is
-    N_{i+1} < ℓ <= N_i with N_{K+1} = 0 (equation `adftbyws`):
+    N_{i+1} < ℓ <= N_i with N_{K+1} = 0 (equation 10):
 
         (Φ_jᵀ x)_ℓ = Σ_v w_i(v) S_i(v) φ_ℓ(v)
 
@@ -136,9 +142,15 @@ def algorithm1(chain: Chain, x: Floats, level: int = 0) -> Floats:
     [3.414, 0.586]
     """
     chain.check_level(level, highest=chain.num_levels - 1)
-    x = np.asarray(x, np.float64)
     N = (*chain.sizes, 0)
-    S, w = x.reshape(N[level], -1), np.ones(N[level])
+    x = np.asarray(x)
+    if x.ndim not in (1, 2) or len(x) != N[level] or x.dtype.kind not in "biuf":
+        raise HaarPoolError(
+            f"a real signal ({N[level]},) or ({N[level]}, d), a row per node of level {level}",
+            f"shape {x.shape}, dtype {x.dtype}",
+            "check level= and that chain and signal belong to the same graph",
+        )
+    S, w = x.astype(np.float64).reshape(N[level], math.prod(x.shape[1:])), np.ones(N[level])
     result = np.empty((N[level + 1], S.shape[1]))
     for i in range(level + 1, chain.num_levels + 1):
         parent, m = chain.parents[i - 1], chain.measures(i - 1)
@@ -147,7 +159,7 @@ def algorithm1(chain: Chain, x: Floats, level: int = 0) -> Floats:
         w = 1 / np.sqrt(np.bincount(parent, weights=m))
         phi = haar_basis(chain, i)[:, N[i + 1] :]
         result[N[i + 1] : N[i]] = phi.T @ (w[:, None] * S)
-    return result.reshape(-1, *x.shape[1:])
+    return result.reshape(N[level + 1], *x.shape[1:])
 
 
 # ---------------------------------------------------------------------- what the paper says of U
@@ -165,8 +177,9 @@ def locality(chain: Chain, level: int = 0) -> Locality:
     """How many different values, zero included, the Haar vectors of a level take.
 
     The paper bounds this number by a constant for every filtration. That does not hold: a detail
-    vector of level j has at most 3 values, a coarse column up to N_{j+1} (all members of a cluster
-    share one). Values closer than 1e-10 count as the same.
+    vector of level j has at most 3 values, a coarse column up to N_{j+1}, since all members of a
+    cluster share one. (For `measure="children"`; with masses members of a cluster differ on levels
+    j > 0.) Values closer than 1e-10 count as the same.
 
     >>> locality(Chain.from_parents([[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]]))
     Locality(distinct=array([2, 3, 3, 3, 3, 3, 3, 3]), coarse=3, details=3)
@@ -220,7 +233,8 @@ def _row_counts(chain: Chain, level: int) -> Ints:
     for j in range(chain.num_levels, level - 1, -1):
         nodes, start, clusters = chain.members(j)
         sizes = np.diff(start)
-        inside = np.minimum(_counting(sizes) + 1, np.repeat(sizes, sizes) - 1)
+        place = ranges(np.ones_like(sizes), sizes)  # t + 1
+        inside = np.minimum(place, np.repeat(sizes, sizes) - 1)
         above = np.repeat(counts[clusters], sizes)
         counts = np.empty(len(nodes), np.int64)
         counts[nodes] = above + inside

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from haarpool.errors import HaarPoolError
-from haarpool.graph import as_adjacency, from_edges
+from haarpool.graph import as_adjacency, as_array, coarse_graph, without_self_loops
 from haarpool.storage import Arrays, read_arrays, unreadable, write_arrays
 
 Order = Literal["index", "degree"]
@@ -87,23 +87,26 @@ class Chain:
             order, measure: see the class.
             symmetrize: see `as_adjacency`.
         """
-        _check_choice("order", order, get_args(Order))
-        _check_choice("measure", measure, get_args(Measure))
-        checked = _checked_parents(parents)
         base = None if adjacency is None else as_adjacency(adjacency, symmetrize=symmetrize)
-        if base is not None and base.shape[0] != len(checked[0]):
+        return cls(parents, order, measure, base)  # type: ignore[arg-type]  # see __post_init__
+
+    def __post_init__(self) -> None:
+        """Check everything, whichever way the chain is made."""
+        _check_choice("order", self.order, get_args(Order))
+        _check_choice("measure", self.measure, get_args(Measure))
+        object.__setattr__(self, "parents", _checked_parents(self.parents))
+        if self._base is not None and self._base.shape[0] != self.sizes[0]:
             raise HaarPoolError(
-                f"an adjacency matrix of {len(checked[0])} nodes, the length of parents[0]",
-                f"{base.shape[0]} nodes",
+                f"an adjacency matrix of {self.sizes[0]} nodes, the length of parents[0]",
+                f"{self._base.shape[0]} nodes",
                 "pass the graph that was clustered",
             )
-        if base is None and order == "degree":
+        if self._base is None and self.order == "degree":
             raise HaarPoolError(
                 'adjacency= together with order="degree"',
                 "no adjacency",
                 'pass the graph or use order="index"',
             )
-        return cls(checked, order, measure, base)
 
     # ------------------------------------------------------------------ looking at it
 
@@ -187,8 +190,8 @@ class Chain:
     @cached_property
     def _orderings(self) -> tuple[Ints, ...]:
         if self.order == "index":
-            return tuple(np.arange(size) for size in self.sizes)
-        return tuple(_by_degree(graph) for graph in self._graphs)
+            return tuple(_frozen(np.arange(size)) for size in self.sizes)
+        return tuple(_frozen(_by_degree(graph)) for graph in self._graphs)
 
     def members(self, level: int) -> Members:
         """The nodes of a level, cluster by cluster.
@@ -211,7 +214,7 @@ class Chain:
         return Members(own[np.argsort(cluster_rank, kind="stable")], start, clusters)
 
     @cached_property
-    def derived(self) -> dict[Any, Any]:
+    def _derived(self) -> dict[Any, Any]:
         """What others work out from the chain, plans for instance, kept as long as it lives."""
         return {}
 
@@ -220,6 +223,11 @@ class Chain:
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone: what is worked out from them does not travel."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy is as frozen as the original."""
+        self.__dict__.update(state)
+        self.__post_init__()
 
     @cached_property
     def digest(self) -> str:
@@ -265,6 +273,7 @@ class Chain:
         """Write the chain to one `.npz` file (plain arrays, no pickle), whole or not at all."""
         arrays: Arrays = {
             "format": np.array(_FORMAT),
+            "digest": np.array(self.digest),
             "order": np.array(self.order),
             "measure": np.array(self.measure),
             "sizes": np.array(self.sizes),
@@ -286,30 +295,20 @@ class Chain:
             if "weights" in arrays:
                 matrix = (arrays["weights"], arrays["indices"], arrays["indptr"])
                 adjacency = sparse.csr_array(matrix, shape=(sizes[0], sizes[0]))
-            return cls.from_parents(
+            chain = cls.from_parents(
                 np.split(arrays["parents"], np.cumsum(sizes[:-1])[:-1]),
                 adjacency=adjacency,
                 order=str(arrays["order"]),  # type: ignore[arg-type]  # from_parents checks it
                 measure=str(arrays["measure"]),  # type: ignore[arg-type]  # and this
             )
-        except (KeyError, ValueError, TypeError) as error:
+            if str(arrays["digest"]) != chain.digest:
+                raise ValueError("its content is not what was saved")
+            return chain
+        except (KeyError, ValueError, TypeError, IndexError) as error:
             raise unreadable(path, error) from error
 
 
 # ---------------------------------------------------------------------- pieces
-
-
-def coarse_graph(adjacency: sparse.csr_array, parent: Ints) -> sparse.csr_array:
-    """The graph of clusters: weights of all pairs of members summed, self-loops kept."""
-    fine = adjacency.tocoo()
-    return from_edges(parent[fine.row], parent[fine.col], fine.data, int(parent.max()) + 1)
-
-
-def without_self_loops(adjacency: sparse.csr_array) -> sparse.csr_array:
-    """The same graph with an empty diagonal."""
-    coo = adjacency.tocoo()
-    off = coo.row != coo.col
-    return from_edges(coo.row[off], coo.col[off], coo.data[off], adjacency.shape[0])
 
 
 def _by_degree(adjacency: sparse.csr_array) -> Ints:
@@ -318,8 +317,8 @@ def _by_degree(adjacency: sparse.csr_array) -> Ints:
     off = row != adjacency.indices
     degree = np.bincount(row[off], adjacency.data[off], minlength=adjacency.shape[0])
     # Equal degrees may differ in the last bit after other sums; they are ties all the same.
-    degree = np.round(degree / max(degree.max(), np.finfo(float).tiny), 12)
-    return np.argsort(-degree, kind="stable")
+    mantissa, exponent = np.frexp(degree)
+    return np.argsort(-np.ldexp(np.round(mantissa, 12), exponent), kind="stable")
 
 
 def checked_level(level: int, highest: int, where: str) -> int:
@@ -337,19 +336,20 @@ def checked_level(level: int, highest: int, where: str) -> int:
     return value
 
 
-def _checked_parents(parents: Sequence[ArrayLike]) -> tuple[Ints, ...]:
-    if len(parents) == 0:
+def _checked_parents(parents: Any) -> tuple[Ints, ...]:
+    steps = list(parents) if hasattr(parents, "__iter__") else []
+    if not steps:
         raise HaarPoolError(
             "at least one parent vector", "none", "pass one vector of cluster ids per step"
         )
     checked: list[Ints] = []
-    for j, given in enumerate(parents):
-        parent = np.array(given)
+    for j, given in enumerate(steps):
+        parent = as_array(given, f"parents[{j}]").copy()
         if parent.ndim != 1 or parent.size == 0:
             raise HaarPoolError(
                 f"parents[{j}] as a vector with one cluster id per node",
                 f"shape {parent.shape}",
-                "pass a one-dimensional array, not empty",
+                "pass a list of one-dimensional arrays, none of them empty, one per step",
             )
         if parent.dtype.kind not in "iu":
             raise HaarPoolError(
@@ -377,10 +377,21 @@ def _checked_parents(parents: Sequence[ArrayLike]) -> tuple[Ints, ...]:
                 f"no node in cluster {unused[0]} (largest id {parent.max()})",
                 "renumber with np.unique(parents, return_inverse=True)[1]",
             )
-        parent = parent.astype(np.int64)
-        parent.setflags(write=False)
-        checked.append(parent)
+        checked.append(_frozen(parent.astype(np.int64)))
     return tuple(checked)
+
+
+def _frozen(array: Ints) -> Ints:
+    array.setflags(write=False)
+    return array
+
+
+def ranges(starts: Ints, lengths: Ints, stride: int = 1) -> Ints:
+    """start, start + stride, ... for each start, as many as `lengths` says, one after the other."""
+    ends = np.cumsum(lengths)
+    counting = np.arange(lengths.sum()) - np.repeat(ends - lengths, lengths)
+    result: Ints = np.repeat(starts, lengths) + stride * counting
+    return result
 
 
 def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:

@@ -6,10 +6,10 @@ import operator
 from numbers import Real
 from typing import Any
 
-from haarpool.chain import Chain, Ints, Measure, Order, coarse_graph
+from haarpool.chain import Chain, Ints, Measure, Order
 from haarpool.clustering import check_method, cluster
 from haarpool.errors import HaarPoolError
-from haarpool.graph import as_adjacency
+from haarpool.graph import as_adjacency, coarse_graph
 
 
 def build_chain(

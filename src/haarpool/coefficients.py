@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -47,12 +48,13 @@ def join(chain: Chain | TransformPlan, parts: Sequence[Signal], level: int = 0) 
     plan, _, back = entries[0]
     level = checked_level(level, plan.num_levels, repr(plan))
     first, top, *others = plan.part_sizes(level)
-    rows = [part for _, part, _ in entries]
-    got, expected = [part.shape[-2] for part in rows], [first + top, *others]
-    if got != expected:
+    rows: list[Tensor] = [entry[1] for entry in entries]
+    got, expected = [r.shape[-2] for r in rows], [first + top, *others]
+    columns = {r.shape[:-2] + r.shape[-1:] for r in rows}
+    if got != expected or len(columns) > 1:
         raise HaarPoolError(
             f"parts with {expected} rows for level {level}",
-            f"{got} rows",
+            f"{got} rows" + " and different columns" * (len(columns) > 1),
             "pass the list that split gave, for the same chain and level",
         )
     pieces = plan.cut(rows[0], plan.num_levels) + rows[1:]
@@ -97,9 +99,10 @@ def threshold(
         )
     magnitude = rows.abs()
     if value is not None:
-        if not value >= 0:
+        if not (isinstance(value, Real) and value >= 0):
             raise HaarPoolError("value >= 0", f"{value!r}", "pass the magnitude to cut at")
-        kept, cut = magnitude >= value, torch.full_like(magnitude, value)
+        cut = magnitude.new_tensor(min(float(value), torch.finfo(magnitude.dtype).max))
+        kept = magnitude >= value
     else:
         kept, cut = _largest(plan, magnitude, level, keep)
     if mode == "soft":
@@ -112,21 +115,23 @@ def _largest(
 ) -> tuple[Tensor, Tensor]:
     """Which coefficients to keep, and for each the largest magnitude that its column drops."""
     sizes = plan.graph_sizes[:, level]
-    whole = isinstance(keep, int | np.integer) and not isinstance(keep, bool)
-    if keep is None or not (keep >= 0 if whole else 0 < keep <= 1):
+    whole = isinstance(keep, Integral)
+    usable = isinstance(keep, Real) and not isinstance(keep, bool)
+    if keep is None or not usable or not (keep >= 0 if whole else 0 < keep <= 1):
         raise HaarPoolError(
             "keep as a whole number >= 0, or as a share in (0, 1]",
             f"{keep!r}",
             "pass for example keep=10 or keep=0.1",
         )
-    number = np.minimum(sizes, keep if whole else np.ceil(keep * sizes - 1e-9)).astype(np.int64)
+    wanted = min(keep, int(sizes.max())) if whole else np.ceil(keep * sizes - 1e-9)
+    number = np.minimum(sizes, wanted).astype(np.int64)
     begin = np.cumsum(sizes) - sizes
 
     def rows(per_graph: NDArray[Any]) -> Tensor:
         return torch.from_numpy(np.repeat(per_graph, sizes)).to(magnitude.device)[:, None]
 
     # Row numbers graph by graph, in each by falling magnitude: sort by magnitude, then by graph.
-    order = magnitude.argsort(dim=-2, descending=True, stable=True)
+    order = magnitude.mT.contiguous().argsort(dim=-1, descending=True, stable=True).mT
     if plan.num_graphs > 1:
         graph = rows(np.arange(len(sizes)))[:, 0]
         order = order.gather(-2, graph[order].argsort(dim=-2, stable=True))

@@ -28,15 +28,29 @@ def as_adjacency(graph: Any, *, symmetrize: bool = False) -> sparse.csr_array:
     array([[0., 2.],
            [2., 0.]])
     """
-    if hasattr(graph, "edge_index") and hasattr(graph, "num_nodes"):
-        adjacency = _from_pyg(graph)
+    if hasattr(graph, "edge_index") or hasattr(graph, "edge_types"):
+        adjacency, precision = _from_pyg(graph)
     elif hasattr(graph, "nodes") and hasattr(graph, "is_directed"):
-        adjacency = _from_networkx(graph)
+        adjacency, precision = _from_networkx(graph)
     else:
-        adjacency = _from_array(graph)
+        adjacency, precision = _from_array(graph)
     _check_weights(adjacency)
     adjacency.eliminate_zeros()
-    return _symmetric(adjacency, symmetrize)
+    return _symmetric(adjacency, precision, symmetrize)
+
+
+def as_array(values: Any, what: str) -> NDArray[Any]:
+    """`values` as a numpy array, or an error that says `what` is none."""
+    try:
+        if hasattr(values, "detach"):  # a tensor, of any device, with or without gradient
+            values = values.detach().cpu()
+        return np.asarray(values)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise HaarPoolError(
+            f"{what} as an array of numbers",
+            f"{type(values).__name__} ({error})",
+            "pass a numpy array or a list of numbers, all rows of the same length",
+        ) from error
 
 
 def from_edges(
@@ -49,50 +63,89 @@ def from_edges(
     return sparse.csr_array((weights.astype(np.float64), places), shape=(size, size))
 
 
-def _from_array(graph: Any) -> sparse.csr_array:
-    matrix = graph if sparse.issparse(graph) else np.asarray(graph)
+def coarse_graph(adjacency: sparse.csr_array, parent: NDArray[np.int64]) -> sparse.csr_array:
+    """The graph of clusters: weights of all pairs of members summed, self-loops kept."""
+    fine = adjacency.tocoo()
+    return from_edges(parent[fine.row], parent[fine.col], fine.data, int(parent.max()) + 1)
+
+
+def without_self_loops(adjacency: sparse.csr_array) -> sparse.csr_array:
+    """The same graph with an empty diagonal."""
+    coo = adjacency.tocoo()
+    off = coo.row != coo.col
+    return from_edges(coo.row[off], coo.col[off], coo.data[off], adjacency.shape[0])
+
+
+def _from_array(graph: Any) -> tuple[sparse.csr_array, float]:
+    matrix = graph if sparse.issparse(graph) else as_array(graph, "the adjacency matrix")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise HaarPoolError(
             "a square adjacency matrix (N, N)",
             f"shape {tuple(matrix.shape)}",
             "pass one row and one column per node, a networkx graph or a PyG Data",
         )
-    if matrix.dtype.kind not in "biuf":
-        raise HaarPoolError(
-            "real numbers as edge weights", f"dtype {matrix.dtype}", "convert the weights to float"
-        )
-    if hasattr(matrix, "check_format"):  # compressed formats, whose indices scipy trusts
-        try:
+    precision = _precision(matrix.dtype)
+    try:
+        if hasattr(matrix, "check_format"):  # compressed formats, whose indices scipy trusts
             matrix.check_format(full_check=True)
-        except ValueError as error:
-            raise HaarPoolError(
-                "a valid sparse matrix", f"one with broken indices ({error})", "build it anew"
-            ) from error
-    entries = sparse.coo_array(matrix)
-    return from_edges(entries.row, entries.col, entries.data, matrix.shape[0])
+        entries = sparse.coo_array(matrix if sparse.issparse(matrix) else matrix.astype(np.float64))
+        return from_edges(entries.row, entries.col, entries.data, matrix.shape[0]), precision
+    except ValueError as error:
+        raise HaarPoolError(
+            "a valid sparse matrix", f"one with broken indices ({error})", "build it anew"
+        ) from error
 
 
-def _from_networkx(graph: Any) -> sparse.csr_array:
+def _from_networkx(graph: Any) -> tuple[sparse.csr_array, float]:
     import networkx as nx
 
     if not len(graph):
-        return sparse.csr_array((0, 0), dtype=np.float64)
-    return _from_array(nx.to_scipy_sparse_array(graph, dtype=np.float64, weight="weight"))
+        return sparse.csr_array((0, 0), dtype=np.float64), 0.0
+    try:
+        return _from_array(nx.to_scipy_sparse_array(graph, dtype=np.float64, weight="weight"))
+    except (ValueError, TypeError) as error:
+        raise HaarPoolError(
+            "a number as the edge attribute 'weight'",
+            f"{error}",
+            "convert the weights to float, or drop the attribute",
+        ) from error
 
 
-def _from_pyg(data: Any) -> sparse.csr_array:
+def _from_pyg(data: Any) -> tuple[sparse.csr_array, float]:
+    """Tensors are read through their own methods, so that this module needs no torch."""
+    if hasattr(data, "edge_types"):
+        raise HaarPoolError(
+            "a graph with one kind of nodes and edges", "a HeteroData", "pass data.to_homogeneous()"
+        )
+    if getattr(data, "num_graphs", 1) != 1:
+        raise HaarPoolError(
+            "one graph",
+            f"a batch of {data.num_graphs}, whose chains would mix them",
+            "build one chain for each of batch.to_data_list()",
+        )
+    if data.edge_index is None and getattr(data, "adj_t", None) is not None:
+        raise HaarPoolError(
+            "a Data with edge_index", "one with adj_t", "build the chain before ToSparseTensor"
+        )
     if data.num_nodes is None:
         raise HaarPoolError(
             "a Data that knows its number of nodes",
             "num_nodes=None",
             "set data.num_nodes or data.x",
         )
-    # Tensors are read through their own methods, so that this module needs no torch.
     n = int(data.num_nodes)
-    edges = data.edge_index
-    edges = np.zeros((2, 0), np.int64) if edges is None else edges.detach().cpu().numpy()
-    weight = getattr(data, "edge_weight", None)
-    weight = np.ones(edges.shape[1]) if weight is None else weight.detach().cpu().double().numpy()
+    edges = np.zeros((2, 0), np.int64)
+    if data.edge_index is not None:
+        edges = as_array(data.edge_index, "edge_index")
+    if edges.ndim != 2 or len(edges) != 2 or edges.dtype.kind not in "iu":
+        raise HaarPoolError(
+            "edge_index as whole numbers of shape (2, number of edges)",
+            f"shape {edges.shape}, dtype {edges.dtype}",
+            "pass one column per edge; transpose a list of pairs",
+        )
+    weight = np.ones(edges.shape[1], np.int64)
+    if getattr(data, "edge_weight", None) is not None:
+        weight = as_array(data.edge_weight, "edge_weight")
     if weight.shape != edges.shape[1:]:
         raise HaarPoolError(
             f"edge_weight of shape ({edges.shape[1]},), one per column of edge_index",
@@ -105,7 +158,17 @@ def _from_pyg(data: Any) -> sparse.csr_array:
             f"ids from {edges.min()} to {edges.max()} in edge_index",
             "set data.num_nodes or renumber the nodes",
         )
-    return from_edges(edges[0], edges[1], weight, n)
+    precision = _precision(weight.dtype)
+    return from_edges(edges[0], edges[1], weight, n), precision
+
+
+def _precision(dtype: np.dtype[Any]) -> float:
+    """The relative rounding error of weights of this type."""
+    if dtype.kind not in "biuf":
+        raise HaarPoolError(
+            "real numbers as edge weights", f"dtype {dtype}", "convert the weights to float"
+        )
+    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
 
 
 def _check_weights(adjacency: sparse.csr_array) -> None:
@@ -124,19 +187,23 @@ def _check_weights(adjacency: sparse.csr_array) -> None:
         )
 
 
-def _symmetric(adjacency: sparse.csr_array, symmetrize: bool) -> sparse.csr_array:
-    difference = abs(adjacency - adjacency.T).tocoo()
+def _symmetric(adjacency: sparse.csr_array, precision: float, symmetrize: bool) -> sparse.csr_array:
+    transposed = sparse.csr_array(adjacency.T)
+    difference = abs(adjacency - transposed)
     if difference.nnz == 0:
         return adjacency
-    # Rounding on the way here (a product, a conversion from float32) is no asymmetry.
-    worst = int(difference.data.argmax())
-    if difference.data[worst] > 1e-10 * adjacency.data.max() and not symmetrize:
-        u, v = int(difference.row[worst]), int(difference.col[worst])
+    larger = adjacency.maximum(transposed)
+    # Rounding on the way here, a product or a conversion from float32, is no asymmetry.
+    allowed = 100 * precision * larger
+    allowed.data += np.finfo(float).eps * adjacency.data.max()
+    excess = (difference - allowed).tocoo()
+    worst = int(excess.data.argmax())
+    if excess.data[worst] > 0 and not symmetrize:
+        u, v = int(excess.row[worst]), int(excess.col[worst])
         raise HaarPoolError(
             "a symmetric adjacency matrix (an undirected graph)",
-            f"A[{u}, {v}] = {adjacency[u, v]:g} but A[{v}, {u}] = {adjacency[v, u]:g}",
+            f"A[{u}, {v}] = {adjacency[u, v]:.9g} but A[{v}, {u}] = {adjacency[v, u]:.9g}",
             "pass symmetrize=True to take the larger of the two",
         )
-    result = sparse.csr_array(adjacency.maximum(adjacency.T))
-    result.sort_indices()
-    return result
+    larger.sort_indices()
+    return larger

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from haarpool.chain import Chain, Ints
+from haarpool.chain import Chain, Ints, ranges
 from haarpool.errors import HaarPoolError
 
 # Rows of a block: on the CPU what fits its cache; elsewhere more, since every launch costs.
@@ -97,11 +97,17 @@ class TransformPlan:
 
     @classmethod
     def from_chains(
-        cls, chains: Sequence[Chain], device: torch.device | str | None = None
+        cls, chains: Iterable[Chain], device: torch.device | str | None = None
     ) -> TransformPlan:
         """The plan of chains that all have the same number of levels."""
-        if not chains:
-            raise HaarPoolError("at least one chain", "none", "pass a list of chains")
+        chains = (chains,) if isinstance(chains, Chain) else tuple(chains)
+        kinds = sorted({type(chain).__name__ for chain in chains} - {"Chain"})
+        if not chains or kinds:
+            raise HaarPoolError(
+                "at least one chain, and nothing else",
+                f"{kinds or 'none'}",
+                "pass a list of chains",
+            )
         depths = {chain.num_levels for chain in chains}
         if len(depths) > 1:
             raise HaarPoolError(
@@ -117,7 +123,7 @@ class TransformPlan:
         layouts = None
         if len(chains) > 1:
             layouts = tuple(_layout(sizes[:, j:], device) for j in range(sizes.shape[1]))
-        return cls(tuple(chains), sizes, totals, steps, layouts, device)
+        return cls(chains, sizes, totals, steps, layouts, device)
 
     def to(self, device: torch.device | str) -> TransformPlan:
         """The same plan on another device."""
@@ -211,7 +217,7 @@ def _layout(graph_sizes: Ints, device: torch.device) -> Layout:
     size, *_ = sizes = graph_sizes.T
     begin = np.cumsum(size) - size
     bounds = [np.zeros_like(size), np.ones_like(size), *sizes[::-1]]
-    parts = [_ranges(begin + start, stop - start) for start, stop in pairwise(bounds)]
+    parts = [ranges(begin + start, stop - start) for start, stop in pairwise(bounds)]
     to_parts = np.concatenate(parts)
     both = (torch.from_numpy(index).to(device) for index in (to_parts, np.argsort(to_parts)))
     return Layout(*both)
@@ -228,18 +234,10 @@ def _pairings(sizes: Ints) -> Iterator[tuple[Ints, ...]]:
     """Rounds of pairing until every segment is one element (see `Pairing`)."""
     while sizes.max() > 1:
         pairs = (sizes + 1) // 2
-        first = _ranges(np.cumsum(sizes) - sizes, pairs, stride=2)
+        first = ranges(np.cumsum(sizes) - sizes, pairs, stride=2)
         lengths = np.full(len(first), 2)
         lengths[np.cumsum(pairs) - 1] -= sizes % 2  # the odd last one
         full = np.flatnonzero(lengths == 2)
         pair = np.repeat(np.arange(len(first)), lengths)
         yield first, pair, full, first[full], first[full] + 1
         sizes = pairs
-
-
-def _ranges(starts: Ints, lengths: Ints, stride: int = 1) -> Ints:
-    """start, start + stride, ... for each start, as many as `lengths` says, one after the other."""
-    ends = np.cumsum(lengths)
-    counting = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
-    result: Ints = np.repeat(starts, lengths) + stride * counting
-    return result

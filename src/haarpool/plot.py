@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_basis", "plot_chain", "plot_overview"]
 
+MAX_BASIS = 3000  # nodes; a figure has no more pixels
 _INK, _FAINT = "#333333", "#b0b0b0"
 _READING = (
     "disc: a node, coloured like its members one level below",
@@ -163,6 +164,12 @@ def _draw_bases(chain: Chain, row: Sequence[Axes]) -> ScalarMappable:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import FuncNorm
 
+    if chain.sizes[0] > MAX_BASIS:
+        raise HaarPoolError(
+            f"at most {MAX_BASIS:,} nodes for a figure of the bases",
+            f"{chain.sizes[0]:,}",
+            "draw the chain alone with plot_chain",
+        )
     bases = [haar_basis(chain, level).toarray() for level in range(len(row))]
     # Colours by the root of an entry, because those of coarse vectors are small: 1/sqrt(N).
     norm = FuncNorm((lambda u: np.sign(u) * np.sqrt(np.abs(u)), lambda r: r * np.abs(r)))

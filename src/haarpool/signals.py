@@ -33,10 +33,15 @@ def _plan(chain: Chain | TransformPlan, device: torch.device) -> TransformPlan:
             f"{type(chain).__name__}",
             "build one with build_chain, Chain.from_parents or TransformPlan.from_chains",
         )
-    if device not in chain.derived:
-        chain.derived[device] = TransformPlan.from_chains([chain], device)
-    plan: TransformPlan = chain.derived[device]
+    if device not in chain._derived:
+        _keep_plan(chain, device)
+    plan: TransformPlan = chain._derived[device]
     return plan
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]  # numpy at work, nothing to trace
+def _keep_plan(chain: Chain, device: torch.device) -> None:
+    chain._derived[device] = TransformPlan.from_chains([chain], device)
 
 
 def as_rows(
@@ -47,16 +52,16 @@ def as_rows(
         raise HaarPoolError(
             "a torch tensor or a numpy array", f"{type(x).__name__}", "convert with np.asarray"
         )
-    numeric = (
-        x.dtype.kind in "fc"
-        if isinstance(x, np.ndarray)
-        else x.dtype.is_floating_point or x.is_complex()
-    )
-    if not numeric:
+    if isinstance(x, np.ndarray):
+        usable = x.dtype.kind in "fc"
+    else:
+        usable = (x.is_floating_point() or x.is_complex()) and x.dtype.itemsize > 1
+        usable = usable and x.layout is torch.strided and not x.is_nested
+    if not usable:
         raise HaarPoolError(
-            "floating point or complex values",
-            f"dtype {x.dtype}",
-            "convert, for example to float32",
+            "a dense array of floating point or complex values",
+            f"dtype {x.dtype}" + (f", {x.layout}" if isinstance(x, Tensor) else ""),
+            "convert, for example to float32 with .to_dense().float()",
         )
     if x.ndim == 0:
         raise HaarPoolError(

@@ -7,6 +7,7 @@ import struct
 import uuid
 import zipfile
 import zlib
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
@@ -35,17 +36,18 @@ Arrays = dict[str, NDArray[np.generic]]
 def write_arrays(path: str | PathLike[str], arrays: Arrays) -> None:
     """Write `arrays` to `path`; an earlier file there is replaced in one move or left alone."""
     path = Path(path)
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    partial = path.parent / f".{uuid.uuid4().hex}"
     try:
         with open(partial, "xb") as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # numpy's stub: names
         os.replace(partial, path)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a ValueError is a name that no file can have
         raise HaarPoolError(
-            "a place to write to", f"{path} ({error.strerror})", "choose another file"
+            "a place to write to", f"{path} ({error})", "choose another file"
         ) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError, ValueError):
+            partial.unlink(missing_ok=True)
 
 
 def read_arrays(path: str | PathLike[str]) -> Arrays:

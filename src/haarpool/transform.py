@@ -87,9 +87,7 @@ class _Transform(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor, plan: TransformPlan, level: int, name: str) -> Tensor:
         operator, skip, _ = _OPERATORS[name]
-        # Sums of many bfloat16 are taken in float32; the plan's float64 weights follow the signal.
-        half = x.dtype in (torch.bfloat16, torch.float16)
-        return operator(plan, x.float() if half else x, level, skip).to(x.dtype)
+        return operator(plan, x, level, skip)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -35,13 +35,13 @@ def spectral(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> In
     by itself and receives as many clusters as it has eigenvalues among the leading ones, at least
     one. With fewer clusters than components whole components are put together, evenly by size.
     """
+    adjacency = _scaled(adjacency)
     count, component = csgraph.connected_components(adjacency, directed=False)
     if count >= num_clusters:
         packed: Ints = _packed(np.bincount(component), num_clusters)[component]
         return packed
     parts = [np.flatnonzero(component == c) for c in range(count)]
-    unit = adjacency.sum() / adjacency.shape[0]  # the mean degree: scaling all weights is nothing
-    solved = [_eigen(adjacency[part][:, part] / unit) for part in parts]
+    solved = [_eigen(adjacency[part][:, part]) for part in parts]
     shares = _shares([values for values, _ in solved], num_clusters)
     labels = np.empty(adjacency.shape[0], np.int64)
     for part, (_, vectors), share, first in zip(
@@ -49,6 +49,23 @@ def spectral(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> In
     ):
         labels[part] = first + _assign(vectors[:, :share])
     return labels
+
+
+def _scaled(adjacency: sparse.csr_array) -> sparse.csr_array:
+    """The graph with a mean degree of one: scaling all weights changes nothing."""
+    if adjacency.nnz == 0:
+        return adjacency
+    largest = adjacency.data.max()
+    if adjacency.data.min() / largest < 1e-100:
+        raise HaarPoolError(
+            "edge weights within 100 orders of magnitude for method 'spectral'",
+            f"weights from {adjacency.data.min():g} to {largest:g}",
+            "take their logarithm, or drop the small ones",
+        )
+    scaled = adjacency.copy()
+    scaled.data = scaled.data / largest
+    scaled.data /= scaled.data.sum() / scaled.shape[0]
+    return scaled
 
 
 def _eigen(adjacency: sparse.csr_array) -> tuple[Floats, Floats]:

@@ -18,13 +18,13 @@ from haarpool.plan import Pairing, TransformPlan
 
 def analysis(plan: TransformPlan, x: Tensor, level: int, skip: bool) -> Tensor:
     """U_jᵀ x, or with `skip`, which leaves the details of level j out, Φ_jᵀ x."""
-    K = plan.num_levels
-    c = _empty(x, plan.sizes[level + skip])
+    K, work = plan.num_levels, _work(x)
+    c = _empty(x, plan.sizes[level + skip], x.dtype)
     first, *details = torch.split(c, plan.part_sizes(level + skip), -2)
     for j in range(level, K + 1):
-        coarse = first if j == K else _empty(x, plan.sizes[j + 1])
+        coarse = first if j == K else _empty(x, plan.sizes[j + 1], work)
         for block in plan.steps[j]:
-            h = x.index_select(-2, block.nodes if j == level else block.ranks)
+            h = x.index_select(-2, block.nodes if j == level else block.ranks).to(work)
             h *= block.r.to(h.dtype)
             rounds = _rounds(h, block.pairings)
             coarse[..., block.coarse_rows, :] = rounds[-1] * block.norm.to(h.dtype)
@@ -40,27 +40,32 @@ def analysis(plan: TransformPlan, x: Tensor, level: int, skip: bool) -> Tensor:
 
 def synthesis(plan: TransformPlan, c: Tensor, level: int, skip: bool) -> Tensor:
     """U_j c, or with `skip`, where the details of level j are zero, Φ_j c."""
-    K = plan.num_levels
+    K, work = plan.num_levels, _work(c)
     coarse, *details = plan.cut(c, level + skip)
     for j in range(K, level - 1, -1):
-        x = _empty(c, plan.sizes[j])
+        x = _empty(c, plan.sizes[j], c.dtype if j == level else work)
         for block in plan.steps[j]:
-            h = coarse[..., block.coarse_rows, :] * block.norm.to(c.dtype)
+            h = coarse[..., block.coarse_rows, :].to(work) * block.norm.to(work)
             h = h.index_select(-2, block.cluster)
             if not (skip and j == level):
-                d = details[K - j][..., block.detail_rows, :]
+                d = details[K - j][..., block.detail_rows, :].to(work)
                 d = torch.zeros_like(h).index_copy_(-2, block.details, d)
                 h.addcmul_(d, block.own.to(h.dtype))
                 d *= block.others.to(h.dtype)
                 h -= _exclusive(_rounds(d, block.pairings), block.pairings, later=False)
             h *= block.r.to(h.dtype)
-            x.index_copy_(-2, block.nodes if j == level else block.ranks, h)
+            x.index_copy_(-2, block.nodes if j == level else block.ranks, h.to(x.dtype))
         coarse = x
     return coarse
 
 
-def _empty(like: Tensor, rows: int) -> Tensor:
-    return like.new_empty((*like.shape[:-2], rows, like.shape[-1]))
+def _work(x: Tensor) -> torch.dtype:
+    """What is computed in: sums of many bfloat16 are taken in float32 and rounded once."""
+    return torch.float32 if x.dtype in (torch.bfloat16, torch.float16) else x.dtype
+
+
+def _empty(like: Tensor, rows: int, dtype: torch.dtype) -> Tensor:
+    return like.new_empty((*like.shape[:-2], rows, like.shape[-1]), dtype=dtype)
 
 
 def _rounds(x: Tensor, pairings: Sequence[Pairing]) -> list[Tensor]:
