@@ -109,7 +109,7 @@ def growth(ordered: bool) -> Iterator[Figure]:
     plans = [hp.TransformPlan.from_chains([halving_chain(n, ordered=ordered)]) for n in SIZES]
     signals = [torch.randn(n, COLUMNS) for n in SIZES]
     times, copies = [[] for _ in SIZES], [[] for _ in SIZES]
-    for _ in range(7):
+    for _ in range(15):
         for i, (plan, x) in enumerate(zip(plans, signals, strict=True)):
             times[i].append(seconds(partial(hp.adjoint, plan, x)))
             copies[i].append(seconds(x.clone))
