@@ -161,3 +161,9 @@ def test_karate_example_has_help(capsys):
     with pytest.raises(SystemExit, match="0"):
         runpy.run_path(str(KARATE))["main"](["--help"])
     assert "example: python examples/karate.py" in capsys.readouterr().out
+
+
+def test_a_basis_too_large_to_draw_is_refused():
+    chain = hp.Chain.from_parents([np.arange(4000) // 2])
+    with pytest.raises(hp.HaarPoolError, match=r"3,000 nodes.*4,000.*plot_chain"):
+        plot_basis(chain)
