@@ -165,7 +165,7 @@ def test_scaling_all_weights_changes_nothing():
 
 
 def test_clustering_sees_self_loops():
-    """Three heavy loops are clusters already; without them the path is cut in the middle."""
+    """Two neighbours with heavy loops stay apart: each holds most of its weight by itself."""
     A = nx.to_numpy_array(nx.path_graph(6))
     loops = A + np.diag([0, 0, 50, 50, 0, 0])
     with_loops, without = (hp.build_chain(g, 1, top=None).parents[0] for g in (loops, A))
