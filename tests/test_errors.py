@@ -159,9 +159,6 @@ CASES = {
     "unknown keyword": (
         lambda: hp.build_chain(GRAPH, 1, ratios=0.5), "keywords of build_chain", "ratios", "spell",
     ),
-    "too large for dense spectral": (
-        lambda: hp.build_chain(nx.path_graph(5000), 1, top=None), "4096", "5000", "from_parents",
-    ),
     # signals
     "rows": (lambda: hp.adjoint(CHAIN, X[:3]), "4 rows", "3", "level="),
     "rows of compress": (lambda: hp.compress(CHAIN, X, 1), "2 rows", "4", "level="),

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
         sparsity,
     )
     from haarpool.chain import Chain
+    from haarpool.clustering import clusterings, register
     from haarpool.coarsening import build_chain
     from haarpool.coefficients import join, split, threshold
-    from haarpool.errors import HaarPoolError
+    from haarpool.errors import HaarPoolError, HaarPoolWarning
     from haarpool.graph import as_adjacency
     from haarpool.plan import TransformPlan
+    from haarpool.precompute import Chains, precompute
+    from haarpool.quality import step_quality
     from haarpool.transform import adjoint, compress, expand, forward_transform
 
 __version__ = "0.1.0"
@@ -28,24 +31,30 @@ __version__ = "0.1.0"
 _MODULES = {
     "basis": ["algorithm1", "compressive_basis", "haar_basis", "locality", "sparsity"],
     "chain": ["Chain"],
+    "clustering": ["clusterings", "register"],
     "coarsening": ["build_chain"],
     "coefficients": ["join", "split", "threshold"],
-    "errors": ["HaarPoolError"],
+    "errors": ["HaarPoolError", "HaarPoolWarning"],
     "graph": ["as_adjacency"],
     "plan": ["TransformPlan"],
+    "precompute": ["Chains", "precompute"],
+    "quality": ["step_quality"],
     "transform": ["adjoint", "compress", "expand", "forward_transform"],
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "Chain",
+    "Chains",
     "HaarPoolError",
+    "HaarPoolWarning",
     "TransformPlan",
     "__version__",
     "adjoint",
     "algorithm1",
     "as_adjacency",
     "build_chain",
+    "clusterings",
     "compress",
     "compressive_basis",
     "expand",
@@ -53,8 +62,11 @@ __all__ = [
     "haar_basis",
     "join",
     "locality",
+    "precompute",
+    "register",
     "sparsity",
     "split",
+    "step_quality",
     "threshold",
 ]
 

@@ -15,3 +15,7 @@ class HaarPoolError(ValueError):
 
     def __str__(self) -> str:
         return f"expected {self.expected}, got {self.got}; {self.remedy}"
+
+
+class HaarPoolWarning(UserWarning):
+    """Something went wrong that does not stop the work, and what was done instead."""

@@ -2,13 +2,99 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from haarpool.errors import HaarPoolError
+
+Ints = NDArray[np.int64]
+
+MAX_TABLE = 1024  # clusters of one graph; more are summed by sorting
+
+
+@dataclass(frozen=True, eq=False)
+class Batch(Sequence[sparse.csr_array]):
+    """Several graphs as one block-diagonal matrix, so that one operation serves them all.
+
+    Graph g owns the nodes `start[g]` .. `start[g + 1] - 1`.
+
+    >>> batch = as_batch([[[0, 2], [2, 0]], [[1]]])
+    >>> batch.adjacency.toarray()
+    array([[0., 2., 0.],
+           [2., 0., 0.],
+           [0., 0., 1.]])
+    >>> len(batch), batch[1].toarray()
+    (2, array([[1.]]))
+    """
+
+    adjacency: sparse.csr_array
+    start: Ints
+
+    @classmethod
+    def of(cls, adjacency: sparse.csr_array) -> Batch:
+        """One graph."""
+        return cls(adjacency, np.array([0, adjacency.shape[0]]))
+
+    @property
+    def sizes(self) -> Ints:
+        """(number of graphs,) nodes of each graph."""
+        return self.start[1:] - self.start[:-1]
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @overload
+    def __getitem__(self, g: int) -> sparse.csr_array: ...
+    @overload
+    def __getitem__(self, g: slice) -> Batch: ...
+    def __getitem__(self, g: int | slice) -> sparse.csr_array | Batch:
+        """The adjacency matrix of one graph, or a batch of some that follow each other."""
+        first, last, step = g.indices(len(self)) if isinstance(g, slice) else (g, g + 1, 1)
+        if not 0 <= first <= last <= len(self) or step != 1:
+            raise IndexError(f"graph {g} of {len(self)}")
+        whole, a, b = self.adjacency, self.start[first], self.start[last]
+        if b - a < whole.shape[0]:
+            entries = slice(whole.indptr[a], whole.indptr[b])
+            rows = whole.indptr[a : b + 1] - whole.indptr[a]
+            columns = whole.indices[entries] - whole.indices.dtype.type(a)
+            whole = sparse.csr_array((whole.data[entries], columns, rows), shape=(b - a, b - a))
+        return Batch(whole, self.start[first : last + 1] - a) if isinstance(g, slice) else whole
+
+    def take(self, graphs: Ints) -> tuple[Batch, Ints]:
+        """The batch of some of the graphs, and their nodes in this one."""
+        sizes = self.sizes[graphs]
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        nodes = np.arange(start[-1]) + np.repeat(self.start[graphs] - start[:-1], sizes)
+        if len(nodes) == self.start[-1]:
+            return self, nodes
+        return Batch(self.adjacency[nodes][:, nodes], start), nodes
+
+
+def as_batch(graphs: Sequence[Any], *, symmetrize: bool = False, first: int = 0) -> Batch:
+    """All `graphs`, in the forms that `as_adjacency` takes, checked.
+
+    An error names the graph, counted from `first`.
+    """
+    try:
+        batch = graphs
+        if not isinstance(batch, Batch):
+            batch = _block_diagonal([_entries(graph) for graph in graphs])
+        if (batch.sizes > 0).all() and _is_canonical(batch.adjacency):
+            return batch
+    except HaarPoolError:
+        pass  # whichever graph it was raises it again below
+    matrices = []
+    for g, graph in enumerate(graphs, start=first):
+        try:
+            matrices.append(_entries(as_adjacency(graph, symmetrize=symmetrize)))
+        except HaarPoolError as error:
+            raise HaarPoolError(error.expected, f"in graph {g} {error.got}", error.remedy) from None
+    return _block_diagonal(matrices)
 
 
 def as_adjacency(graph: Any, *, symmetrize: bool = False) -> sparse.csr_array:
@@ -28,15 +114,10 @@ def as_adjacency(graph: Any, *, symmetrize: bool = False) -> sparse.csr_array:
     array([[0., 2.],
            [2., 0.]])
     """
-    if hasattr(graph, "edge_index") or hasattr(graph, "edge_types"):
-        adjacency, precision = _from_pyg(graph)
-    elif hasattr(graph, "nodes") and hasattr(graph, "is_directed"):
-        adjacency, precision = _from_networkx(graph)
-    else:
-        adjacency, precision = _from_array(graph)
+    entries = _entries(graph)
+    adjacency = from_edges(entries.rows, entries.columns, entries.weights, entries.size)
     _check_weights(adjacency)
-    adjacency.eliminate_zeros()
-    return _symmetric(adjacency, precision, symmetrize)
+    return _symmetric(adjacency, entries.precision, symmetrize)
 
 
 def as_array(values: Any, what: str) -> NDArray[Any]:
@@ -63,21 +144,98 @@ def from_edges(
     return sparse.csr_array((weights.astype(np.float64), places), shape=(size, size))
 
 
-def coarse_graph(adjacency: sparse.csr_array, parent: NDArray[np.int64]) -> sparse.csr_array:
+def entry_rows(adjacency: sparse.csr_array) -> Ints:
+    """(number of entries,) the row of each entry, as `indices` is its column."""
+    return np.repeat(np.arange(adjacency.shape[0]), np.diff(adjacency.indptr))
+
+
+def coarse_graph(adjacency: sparse.csr_array, parent: Ints) -> sparse.csr_array:
     """The graph of clusters: weights of all pairs of members summed, self-loops kept."""
-    fine = adjacency.tocoo()
-    return from_edges(parent[fine.row], parent[fine.col], fine.data, int(parent.max()) + 1)
+    row, column = parent[entry_rows(adjacency)], parent[adjacency.indices]
+    return from_edges(row, column, adjacency.data, int(parent.max()) + 1)
+
+
+def coarse_batch(batch: Batch, parent: Ints, start: Ints) -> Batch:
+    """`coarse_graph` of every graph of a batch; the clusters of graph g begin at `start[g]`."""
+    sizes = np.diff(start)
+    if sizes.max() > MAX_TABLE:
+        return Batch(coarse_graph(batch.adjacency, parent), start)
+    # One flat table of all pairs of clusters of all graphs: no sorting, hardly any overhead.
+    begin = np.cumsum(sizes**2) - sizes**2
+    row, column = parent[entry_rows(batch.adjacency)], parent[batch.adjacency.indices]
+    # Where entry (p, q) of the graph of cluster p stands: at base[p] + q.
+    base = np.repeat(begin - start[:-1] * (sizes + 1), sizes)
+    base += np.arange(start[-1]) * np.repeat(sizes, sizes)
+    length = int(begin[-1] + sizes[-1] ** 2)
+    table = np.bincount(base[row] + column, batch.adjacency.data, length)
+    place = np.flatnonzero(table)
+    graph = np.searchsorted(begin, place, side="right") - 1 if len(sizes) > 1 else 0
+    rows, columns = np.divmod(place - begin[graph], sizes[graph])
+    ends = np.cumsum(np.bincount(rows + start[graph], minlength=start[-1]))
+    indptr = np.concatenate([[0], ends]).astype(np.int32)
+    matrix = (table[place], (columns + start[graph]).astype(np.int32), indptr)
+    return Batch(sparse.csr_array(matrix, shape=(start[-1], start[-1])), start)
 
 
 def without_self_loops(adjacency: sparse.csr_array) -> sparse.csr_array:
     """The same graph with an empty diagonal."""
-    coo = adjacency.tocoo()
-    off = coo.row != coo.col
-    return from_edges(coo.row[off], coo.col[off], coo.data[off], adjacency.shape[0])
+    row, column = entry_rows(adjacency), adjacency.indices
+    off = row != column
+    return from_edges(row[off], column[off], adjacency.data[off], adjacency.shape[0])
 
 
-def _from_array(graph: Any) -> tuple[sparse.csr_array, float]:
-    matrix = graph if sparse.issparse(graph) else as_array(graph, "the adjacency matrix")
+class _Entries(NamedTuple):
+    """The entries of an adjacency matrix, unchecked, and the relative rounding error of weights."""
+
+    rows: NDArray[Any]
+    columns: NDArray[Any]
+    weights: NDArray[Any]
+    size: int
+    precision: float
+
+
+def _entries(graph: Any) -> _Entries:
+    if hasattr(graph, "edge_index") or hasattr(graph, "edge_types"):
+        return _from_pyg(graph)
+    if hasattr(graph, "nodes") and hasattr(graph, "is_directed"):
+        return _from_networkx(graph)
+    return _from_array(graph)
+
+
+def _block_diagonal(parts: Iterable[_Entries]) -> Batch:
+    rows, columns, weights, sizes, _ = zip(*parts, strict=True)
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    shift = np.repeat(start[:-1], [len(w) for w in weights])
+    row, column = np.concatenate(rows) + shift, np.concatenate(columns) + shift
+    return Batch(from_edges(row, column, np.concatenate(weights), int(start[-1])), start)
+
+
+def _is_canonical(adjacency: sparse.csr_array) -> bool:
+    """Whether there is nothing to refuse or repair: weights > 0 and finite, exactly symmetric."""
+    weights = adjacency.data
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        return False
+    return _is_symmetric(adjacency)
+
+
+def _is_symmetric(adjacency: sparse.csr_array) -> bool:
+    """Whether A = Aᵀ, to the last bit."""
+    if adjacency.nnz < 2**17:  # sorting is quicker than what scipy does before it begins
+        size, row, column = adjacency.shape[0], entry_rows(adjacency), adjacency.indices
+        mirrored = column.astype(np.int64) * size + row
+        order = np.argsort(mirrored)
+        return np.array_equal(mirrored[order], row * size + column) and np.array_equal(
+            adjacency.data[order], adjacency.data
+        )
+    other = sparse.csr_array(adjacency.T)
+    return all(
+        np.array_equal(getattr(adjacency, part), getattr(other, part))
+        for part in ("indptr", "indices", "data")
+    )
+
+
+def _from_array(graph: Any) -> _Entries:
+    matrix: Any = graph if sparse.issparse(graph) else as_array(graph, "the adjacency matrix")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise HaarPoolError(
             "a square adjacency matrix (N, N)",
@@ -88,19 +246,22 @@ def _from_array(graph: Any) -> tuple[sparse.csr_array, float]:
     try:
         if hasattr(matrix, "check_format"):  # compressed formats, whose indices scipy trusts
             matrix.check_format(full_check=True)
+        if sparse.issparse(matrix) and matrix.format == "csr":
+            size = matrix.shape[0]
+            return _Entries(entry_rows(matrix), matrix.indices, matrix.data, size, precision)
         entries = sparse.coo_array(matrix if sparse.issparse(matrix) else matrix.astype(np.float64))
-        return from_edges(entries.row, entries.col, entries.data, matrix.shape[0]), precision
+        return _Entries(entries.row, entries.col, entries.data, matrix.shape[0], precision)
     except ValueError as error:
         raise HaarPoolError(
             "a valid sparse matrix", f"one with broken indices ({error})", "build it anew"
         ) from error
 
 
-def _from_networkx(graph: Any) -> tuple[sparse.csr_array, float]:
+def _from_networkx(graph: Any) -> _Entries:
     import networkx as nx
 
     if not len(graph):
-        return sparse.csr_array((0, 0), dtype=np.float64), 0.0
+        return _from_array(np.zeros((0, 0)))
     try:
         return _from_array(nx.to_scipy_sparse_array(graph, dtype=np.float64, weight="weight"))
     except (ValueError, TypeError) as error:
@@ -111,7 +272,7 @@ def _from_networkx(graph: Any) -> tuple[sparse.csr_array, float]:
         ) from error
 
 
-def _from_pyg(data: Any) -> tuple[sparse.csr_array, float]:
+def _from_pyg(data: Any) -> _Entries:
     """Tensors are read through their own methods, so that this module needs no torch."""
     if hasattr(data, "edge_types"):
         raise HaarPoolError(
@@ -158,8 +319,7 @@ def _from_pyg(data: Any) -> tuple[sparse.csr_array, float]:
             f"ids from {edges.min()} to {edges.max()} in edge_index",
             "set data.num_nodes or renumber the nodes",
         )
-    precision = _precision(weight.dtype)
-    return from_edges(edges[0], edges[1], weight, n), precision
+    return _Entries(edges[0], edges[1], weight, n, _precision(weight.dtype))
 
 
 def _precision(dtype: np.dtype[Any]) -> float:
@@ -188,10 +348,12 @@ def _check_weights(adjacency: sparse.csr_array) -> None:
 
 
 def _symmetric(adjacency: sparse.csr_array, precision: float, symmetrize: bool) -> sparse.csr_array:
+    if (adjacency.data == 0).any():
+        adjacency.eliminate_zeros()
+    if _is_symmetric(adjacency):
+        return adjacency
     transposed = sparse.csr_array(adjacency.T)
     difference = abs(adjacency - transposed)
-    if difference.nnz == 0:
-        return adjacency
     larger = adjacency.maximum(transposed)
     # Rounding on the way here, a product or a conversion from float32, is no asymmetry.
     allowed = 100 * precision * larger

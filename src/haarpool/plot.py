@@ -6,7 +6,7 @@ no display and leave no global state; save one with `figure.savefig("chain.pdf")
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     AxesRow = Axes | Sequence[Axes] | NDArray[Any]
     Colours = dict[int, Floats]
 
-__all__ = ["plot_basis", "plot_chain", "plot_overview"]
+__all__ = ["plot_basis", "plot_chain", "plot_chains", "plot_overview"]
 
 MAX_BASIS = 3000  # nodes; a figure has no more pixels
 _INK, _FAINT = "#333333", "#b0b0b0"
@@ -51,26 +51,32 @@ def plot_chain(chain: Chain, axes: AxesRow | None = None, *, seed: int = 0) -> F
         axes: K+1 axes to draw into; a new figure unless given.
         seed: of the layout.
     """
-    graphs = [chain.adjacency(level) for level in range(chain.num_levels + 1)]
-    row = _row(axes, len(graphs))
-    colours, position = _colours(chain), _layout(chain, seed)
-    width = np.ptp(position, axis=0)
-    # Distances in a layout mean little: stretch it towards the square, though not without end.
-    reach = 0.6 * np.maximum(width, max(0.55 * width.max(), 1e-3))
-    limits = (position.min(axis=0) + position.max(axis=0)) / 2 + np.stack([-reach, reach])
-    for level, (ax, graph) in enumerate(zip(row, graphs, strict=True)):
-        if level:
-            position = _means(position, chain.parents[level - 1], chain.mass(level - 1))
-        _draw_edges(ax, graph, position)
-        _draw_nodes(ax, chain, level, position, colours)
-        ax.set(xlim=limits[:, 0], ylim=limits[:, 1])
-        ax.set_axis_off()
-        nodes = "1 node" if chain.sizes[level] == 1 else f"{chain.sizes[level]} nodes"
-        ax.set_title(f"level {level}: {nodes}", fontsize=10, color=_INK)
+    row = _row(axes, chain.num_levels + 1)
+    _draw_chain(chain, row, _layout(chain.adjacency(0), seed, together=chain.parents[0]))
     if axes is None:
-        separator = "   |   " if len(row) > 3 else "\n"
-        _figure(row).supxlabel(separator.join(_READING), fontsize=8, color=_INK)
+        _explain(row)
     return _figure(row)
+
+
+def plot_chains(chains: Mapping[str, Chain], *, title: str = "", seed: int = 0) -> Figure:
+    """Several chains of one graph, a row for each, in the same layout: how do methods differ?
+
+    Args:
+        chains: chains of the same graph by name, for instance of the clustering method.
+        title: of the figure.
+        seed: of the layout.
+    """
+    rows = _grid(len(chains), max(chain.num_levels + 1 for chain in chains.values()))
+    first = next(iter(chains.values()))
+    position = _layout(first.adjacency(0), seed)
+    for (name, chain), row in zip(chains.items(), rows, strict=True):
+        _draw_chain(chain, row[: chain.num_levels + 1], position)
+        for empty in row[chain.num_levels + 1 :]:
+            empty.set_axis_off()
+        row[0].set_title(f"{name}\n{row[0].get_title()}", fontsize=10, color=_INK)
+    _explain(rows[0])
+    _figure(rows[0]).suptitle(title, fontsize=11, color=_INK)
+    return _figure(rows[0])
 
 
 def plot_basis(chain: Chain, axes: AxesRow | None = None) -> Figure:
@@ -105,6 +111,29 @@ def plot_overview(chain: Chain, *, seed: int = 0) -> Figure:
 # ---------------------------------------------------------------------- Figure 1
 
 
+def _draw_chain(chain: Chain, row: Sequence[Axes], position: Floats) -> None:
+    """All levels, given the places of the level-0 nodes."""
+    colours = _colours(chain)
+    width = np.ptp(position, axis=0)
+    # Distances in a layout mean little: stretch it towards the square, though not without end.
+    reach = 0.6 * np.maximum(width, max(0.55 * width.max(), 1e-3))
+    limits = (position.min(axis=0) + position.max(axis=0)) / 2 + np.stack([-reach, reach])
+    for level, ax in enumerate(row):
+        if level:
+            position = _means(position, chain.parents[level - 1], chain.mass(level - 1))
+        _draw_edges(ax, chain.adjacency(level), position)
+        _draw_nodes(ax, chain, level, position, colours)
+        ax.set(xlim=limits[:, 0], ylim=limits[:, 1])
+        ax.set_axis_off()
+        nodes = "1 node" if chain.sizes[level] == 1 else f"{chain.sizes[level]} nodes"
+        ax.set_title(f"level {level}: {nodes}", fontsize=10, color=_INK)
+
+
+def _explain(row: Sequence[Axes]) -> None:
+    separator = "   |   " if len(row) > 3 else "\n"
+    _figure(row).supxlabel(separator.join(_READING), fontsize=8, color=_INK)
+
+
 def _draw_edges(ax: Axes, graph: sparse.csr_array, position: Floats) -> None:
     from matplotlib.collections import LineCollection
 
@@ -132,22 +161,23 @@ def _draw_nodes(ax: Axes, chain: Chain, level: int, position: Floats, colours: C
     ax.scatter(x, y, areas, fill, edgecolors=edge * len(nodes), linewidths=widths, zorder=2)
 
 
-def _layout(chain: Chain, seed: int) -> Floats:
-    """(N_0, 2) positions by distance in the graph, edges inside a cluster being shorter."""
+def _layout(adjacency: sparse.csr_array, seed: int, together: Ints | None = None) -> Floats:
+    """(N_0, 2) positions by distance in the graph, edges inside the clusters `together` shorter."""
     with _plot_extra():
         import networkx as nx
-    graph = chain.adjacency(0).tocoo()
+    graph = adjacency.tocoo()
     network = nx.from_scipy_sparse_array(graph)
     position = nx.spring_layout(network, weight=None, seed=seed)
     if len(network) <= 300:  # beyond, Kamada and Kawai take too long
-        inside = chain.parents[0][graph.row] == chain.parents[0][graph.col]
-        graph.data = np.where(inside, 0.6, 1.0)
+        graph.data = np.ones(graph.nnz)
+        if together is not None:
+            graph.data[together[graph.row] == together[graph.col]] = 0.6
         distance = sparse.csgraph.shortest_path(graph.tocsr())
         apart = np.isinf(distance)  # components: a little more than the largest is wide
         distance[apart] = distance[~apart].max() + 1
         table = {u: dict(enumerate(row)) for u, row in enumerate(distance.tolist())}
         position = nx.kamada_kawai_layout(network, dist=table, pos=position)
-    return np.array([position[v] for v in range(chain.sizes[0])])
+    return np.array([position[v] for v in range(adjacency.shape[0])])
 
 
 def _means(position: Floats, parent: Ints, mass: Ints | Floats) -> Floats:

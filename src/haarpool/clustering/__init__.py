@@ -1,58 +1,71 @@
-"""Clusterings: (adjacency, number of clusters, seed) -> parent vector. One registry.
+"""Clusterings: (adjacency, number of clusters, seed) -> cluster ids. One file per family.
 
-A clustering is a function `f(adjacency, num_clusters, *, seed, ...)` of a checked CSR adjacency
-(symmetric, weights >= 0, self-loops kept) with 1 < num_clusters < N. It returns N cluster ids;
-`cluster` makes them consecutive, so ids may have gaps, and there may be fewer clusters than asked.
+`registry.py` says what a clustering is and lists them; `cluster` runs one over a batch of graphs.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from haarpool.clustering.spectral import spectral
-from haarpool.errors import HaarPoolError
+from haarpool.clustering.communities import leiden, louvain, paris
+from haarpool.clustering.matching import matching
+from haarpool.clustering.metis import metis
+from haarpool.clustering.points import dbscan, hdbscan, kmeans, optics, spectral_kmeans
+from haarpool.clustering.registry import (
+    Clustering,
+    Method,
+    checked_ids,
+    clusterings,
+    find_method,
+    numbered,
+    register,
+)
+from haarpool.clustering.spectral import spectral, spectral_batch
+from haarpool.graph import Batch
 
-Clustering = Callable[..., NDArray[Any]]
+__all__ = ["Clustering", "Method", "cluster", "clusterings", "find_method", "register"]
 
-METHODS: dict[str, Clustering] = {"spectral": spectral}
+register("spectral", version="2", batched=spectral_batch)(spectral)
+register("spectral-kmeans", version="1")(spectral_kmeans)
+for function in (dbscan, hdbscan, kmeans, leiden, louvain, matching, metis, optics, paris):
+    register(function.__name__, version="1")(function)
 
 
 def cluster(
-    adjacency: sparse.csr_array, num_clusters: int, *, method: str, seed: int, **options: Any
+    batch: Batch,
+    num_clusters: NDArray[np.int64],
+    method: Method,
+    seed: int,
+    features: NDArray[np.float64] | None,
+    options: dict[str, Any],
 ) -> NDArray[np.int64]:
-    """Cluster ids 0..M-1 without gaps, M <= num_clusters, numbered by their first member."""
-    size = adjacency.shape[0]
-    if num_clusters >= size:
-        return np.arange(size)
-    if num_clusters == 1:
-        return np.zeros(size, np.int64)
-    labels = METHODS[method](adjacency, num_clusters, seed=seed, **options)
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    number = np.empty(len(first), np.int64)
-    number[np.argsort(first)] = np.arange(len(first))
-    return number[inverse]
+    """Clusters of all graphs of a batch, numbered through it by their first members.
 
-
-def check_method(method: str, options: dict[str, Any]) -> None:
-    """Raise unless `method` is known and takes all of `options`."""
-    if method not in METHODS:
-        raise HaarPoolError(
-            f"a clustering method out of {sorted(METHODS)}",
-            f"{method!r}",
-            "choose one of these, or pass your own clusters to Chain.from_parents",
-        )
-    signature = inspect.signature(METHODS[method]).parameters.values()
-    known = [p.name for p in signature if p.kind is p.KEYWORD_ONLY and p.name != "seed"]
-    for name in options:
-        if name not in known:
-            raise HaarPoolError(
-                f"keywords of build_chain, or options of method {method!r}: {known or 'none'}",
-                f"{name}={options[name]!r}",
-                "check the spelling",
-            )
+    A method that chooses the number of clusters itself may give any. If it merges nothing at
+    all, `matching` does this step, so that every step of a chain makes a graph smaller.
+    """
+    sizes = batch.sizes
+    ids = np.arange(batch.start[-1])
+    whole = num_clusters <= 1
+    ids = np.where(np.repeat(whole, sizes), np.repeat(batch.start[:-1], sizes), ids)
+    todo = np.flatnonzero(~whole & (num_clusters < sizes))
+    if method.batched and len(todo) > 1:
+        part, nodes = batch.take(todo)
+        shift = np.repeat(batch.start[todo] - part.start[:-1], part.sizes)
+        found = method.batched(part, num_clusters[todo], seed=seed, **options)
+        ids[nodes] = found + shift
+        return numbered(ids)
+    for g in todo.tolist():
+        own = slice(batch.start[g], batch.start[g + 1])
+        if method.takes_features:
+            options = {**options, "features": None if features is None else features[own]}
+        adjacency, number = batch[g].copy(), int(num_clusters[g])  # theirs to change
+        found = method.function(adjacency, number, seed=seed, **options)
+        found = checked_ids(found, sizes[g], method)
+        if found.max() + 1 == sizes[g]:
+            found = matching(adjacency, number, seed=seed)
+        ids[own] = batch.start[g] + found
+    return numbered(ids)

@@ -7,134 +7,234 @@ Equal eigenvalues are common in molecules, and then "the first k eigenvectors" a
 chance. The rule here: a tiny potential is added to the diagonal, first by the place of a node in
 the graph (degrees, degrees of neighbours, and so on, which renumbering does not change), then,
 a hundred times smaller, by its index, which decides only between nodes that look the same.
+
+The eigenvectors of a disconnected graph live on its components. So does the work: the components
+of all graphs of a batch are solved together, those of equal size in one stack of dense matrices.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
+from scipy.linalg import lapack
 from scipy.sparse import csgraph
 
+from haarpool.clustering.lanczos import leading, potential
+from haarpool.clustering.packing import packed
 from haarpool.errors import HaarPoolError
+from haarpool.graph import Batch, entry_rows, from_edges
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-# Rounding by δ turns eigenvectors that are split by ε as far as δ/ε, which must itself stay below
-# what is split: ε is far above sqrt(1e-16). And it is far below the gaps that matter.
-BY_PLACE, BY_INDEX = 1e-4, 1e-6
-ROUNDS = 8  # how far a node looks around itself
-MAX_DENSE = 4096  # nodes of one component; its matrix is dense
+MAX_DENSE = 1024  # nodes of one graph; a larger one is divided
+MAX_LANCZOS = 32  # eigenvectors; more come from dividing
+WAYS = 8  # in which a large graph is divided
 
 
 def spectral(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> Ints:
-    """Cluster ids by normalised cut; `seed` is not needed.
+    """Normalised cut: eigenvectors, pivoted QR; exact ties broken by the graph
 
-    The eigenvectors of a disconnected graph live on its components, so each component is solved
-    by itself and receives as many clusters as it has eigenvalues among the leading ones, at least
+    Each component receives as many clusters as it has eigenvalues among the leading ones, at least
     one. With fewer clusters than components whole components are put together, evenly by size.
+    Graphs above 1,024 nodes are first divided by Lanczos vectors. `seed` is not needed.
     """
-    adjacency = _scaled(adjacency)
-    count, component = csgraph.connected_components(adjacency, directed=False)
-    if count >= num_clusters:
-        packed: Ints = _packed(np.bincount(component), num_clusters)[component]
-        return packed
-    parts = [np.flatnonzero(component == c) for c in range(count)]
-    solved = [_eigen(adjacency[part][:, part]) for part in parts]
-    shares = _shares([values for values, _ in solved], num_clusters)
-    labels = np.empty(adjacency.shape[0], np.int64)
-    for part, (_, vectors), share, first in zip(
-        parts, solved, shares, np.cumsum(shares) - shares, strict=True
-    ):
-        labels[part] = first + _assign(vectors[:, :share])
+    size = adjacency.shape[0]
+    if size <= MAX_DENSE and csgraph.connected_components(adjacency, directed=False)[0] == 1:
+        # The usual case without the detours of a batch; the numbers are the same.
+        dense = np.zeros((1, size, size))
+        row = entry_rows(adjacency)
+        dense[0, row, adjacency.indices] = _tame(adjacency.data, np.zeros_like(row))
+        labels: Ints = _assign(_eigen(dense)[1][:, :, :num_clusters])[0]
+        return labels
+    return spectral_batch(Batch.of(adjacency), np.array([num_clusters]), seed=seed)
+
+
+def spectral_batch(batch: Batch, num_clusters: Ints, *, seed: int) -> Ints:
+    """`spectral` on each graph of a batch; cluster ids of a graph count from its first node."""
+    if batch.sizes.max() <= MAX_DENSE:
+        return _solve(batch, num_clusters)
+    labels = np.empty(batch.start[-1], np.int64)
+    small = np.flatnonzero(batch.sizes <= MAX_DENSE)
+    if small.size:
+        part, nodes = batch.take(small)
+        shift = np.repeat(batch.start[small] - part.start[:-1], part.sizes)
+        labels[nodes] = _solve(part, num_clusters[small]) + shift
+    for g in np.flatnonzero(batch.sizes > MAX_DENSE).tolist():
+        own = slice(batch.start[g], batch.start[g + 1])
+        labels[own] = batch.start[g] + _divide(batch[g], int(num_clusters[g]))
     return labels
 
 
-def _scaled(adjacency: sparse.csr_array) -> sparse.csr_array:
-    """The graph with a mean degree of one: scaling all weights changes nothing."""
-    if adjacency.nnz == 0:
-        return adjacency
-    largest = adjacency.data.max()
-    if adjacency.data.min() / largest < 1e-100:
+def embedding(adjacency: sparse.csr_array, dimension: int) -> Floats:
+    """(N, dimension) leading eigenvectors of a graph, ties broken; fewer where N is large."""
+    if adjacency.shape[0] > MAX_DENSE:
+        return leading(adjacency, min(dimension, MAX_LANCZOS))
+    dense = adjacency.toarray()
+    np.fill_diagonal(dense, dense.diagonal() + (dense.sum(axis=1) == 0))  # an eigenvalue of one
+    return _eigen(dense[None])[1][0, :, :dimension]
+
+
+# ---------------------------------------------------------------------- large graphs
+
+
+def _divide(adjacency: sparse.csr_array, num_clusters: int) -> Ints:
+    """Cut a large graph into a few parts, each with clusters in proportion to its nodes.
+
+    A part is a component; in a connected graph it is one of a few spectral clusters, or a half
+    where these are too uneven to get on.
+    """
+    size = adjacency.shape[0]
+    count, part = csgraph.connected_components(adjacency, directed=False)
+    if count >= num_clusters:
+        together: Ints = packed(np.bincount(part), num_clusters)[part]
+        return together
+    if count == 1:
+        number = num_clusters if num_clusters <= MAX_LANCZOS else WAYS
+        vectors = leading(adjacency, number)
+        part = _assign(vectors[None])[0]
+        if number == num_clusters == vectors.shape[1]:
+            return np.asarray(part)
+        if np.bincount(part).max() > 0.9 * size:
+            part = (np.argsort(np.argsort(vectors[:, 1], kind="stable")) < size / 2).astype(int)
+    sizes = np.bincount(part)
+    keep, part = sizes > 0, np.cumsum(sizes > 0)[part] - 1
+    sizes = sizes[keep]
+    shares = _proportional(sizes, num_clusters)
+    nodes = np.argsort(part, kind="stable")
+    entries = adjacency.tocoo()
+    inside = part[entries.row] == part[entries.col]
+    place = np.argsort(nodes)
+    row, column = place[entries.row[inside]], place[entries.col[inside]]
+    parts = from_edges(row, column, entries.data[inside], size)
+    labels = np.empty(size, np.int64)
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    labels[nodes] = spectral_batch(Batch(parts, start), shares, seed=0)
+    return labels
+
+
+def _proportional(sizes: Ints, total: int) -> Ints:
+    """`total` clusters for parts of these sizes: one each, the rest by size, rounded fairly."""
+    rest = (total - len(sizes)) * (sizes - 1) / max(1, (sizes - 1).sum())
+    shares = 1 + rest.astype(np.int64)
+    missing = total - shares.sum()
+    shares[np.argsort(-(rest % 1), kind="stable")[:missing]] += 1
+    return np.asarray(shares)
+
+
+# ---------------------------------------------------------------------- a batch of small graphs
+
+
+def _solve(batch: Batch, num_clusters: Ints) -> Ints:
+    component = csgraph.connected_components(batch.adjacency, directed=False)[1]
+    nodes = np.argsort(component, kind="stable")  # component by component; these stand in order
+    size = np.bincount(component)
+    first = np.cumsum(size) - size
+    graph = np.searchsorted(batch.start, nodes[first], side="right") - 1
+    quota = num_clusters - np.bincount(graph, minlength=len(num_clusters))  # beyond one each
+    label = batch.start[graph]
+    for g in np.flatnonzero(quota < 0):
+        label[graph == g] += packed(size[graph == g], int(num_clusters[g]))
+    todo = np.flatnonzero((quota > 0)[graph] & (size > 1))
+    todo = todo[np.argsort(size[todo], kind="stable")]
+    stacks = _stacks(batch.adjacency, component, nodes, first, todo, size)
+    values, vectors = zip(*map(_eigen, stacks), strict=True) if stacks else ((), ())
+    share = _shares(values, todo, size, graph, quota)
+    before = np.cumsum(share) - share
+    label += np.where(quota[graph] >= 0, before - before[np.searchsorted(graph, graph)], 0)
+    labels: Ints = label[component]
+    for stack in vectors:
+        own, todo = todo[: len(stack)], todo[len(stack) :]
+        for k in set(share[own].tolist()):
+            same = share[own] == k
+            members = nodes[first[own[same], None] + np.arange(stack.shape[1])]
+            labels[members] += _assign(stack[same, :, :k])
+    return labels
+
+
+def _stacks(
+    adjacency: sparse.csr_array, component: Ints, nodes: Ints, first: Ints, todo: Ints, size: Ints
+) -> list[Floats]:
+    """The components `todo`, which stand in order of size, as dense matrices, a stack per size."""
+    place = np.empty_like(nodes)  # of a node in its component
+    place[nodes] = np.arange(len(nodes)) - np.repeat(first, size)
+    area = size[todo] ** 2
+    begin = np.full(len(size), -1)
+    begin[todo] = np.cumsum(area) - area
+    row, column = entry_rows(adjacency), adjacency.indices
+    owner = component[row]
+    target = begin[owner] + place[row] * size[owner] + place[column]
+    used = begin[owner] >= 0
+    flat = np.zeros(int(area.sum()))
+    flat[target[used]] = _tame(adjacency.data, owner)[used]
+    stacks = []
+    for n, same in groupby(size[todo].tolist()):
+        shape = (len(list(same)), n, n)
+        stacks.append(flat[: np.prod(shape)].reshape(shape))
+        flat = flat[np.prod(shape) :]
+    return stacks
+
+
+def _tame(weights: Floats, component: Ints) -> Floats:
+    """The weights, extreme ones divided by the largest of their component."""
+    if weights.size == 0 or (weights.min() > 1e-100 and weights.max() < 1e100):
+        return weights
+    largest = np.zeros(component.max() + 1)
+    np.maximum.at(largest, component, weights)
+    tame = weights / largest[component]
+    worst = int(tame.argmin())
+    if tame[worst] < 1e-100:
         raise HaarPoolError(
             "edge weights within 100 orders of magnitude for method 'spectral'",
-            f"weights from {adjacency.data.min():g} to {largest:g}",
+            f"weights from {weights[worst]:g} to {largest[component[worst]]:g}",
             "take their logarithm, or drop the small ones",
         )
-    scaled = adjacency.copy()
-    scaled.data = scaled.data / largest
-    scaled.data /= scaled.data.sum() / scaled.shape[0]
-    return scaled
+    return tame
 
 
-def _eigen(adjacency: sparse.csr_array) -> tuple[Floats, Floats]:
-    """All eigenvalues, falling, and eigenvectors of one component, ties broken (see above)."""
-    size = adjacency.shape[0]
-    if size > MAX_DENSE:
-        raise HaarPoolError(
-            f"at most {MAX_DENSE} nodes in one component for method 'spectral'",
-            f"{size}",
-            "cluster the graph with a tool of your choice and pass Chain.from_parents the result",
-        )
-    if size == 1:
-        return np.ones(1), np.ones((1, 1))
-    dense = adjacency.toarray()
-    degree = dense.sum(axis=1)
+def _eigen(stack: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues (b, n), falling, and eigenvectors (b, n, n) of connected graphs, ties broken."""
+    n = stack.shape[1]
+    degree = stack.sum(axis=2, keepdims=True)
+    walk = stack / degree
     scale = 1 / np.sqrt(degree)
-    matrix = scale[:, None] * dense * scale
-    index = np.modf(np.arange(1, size + 1) * np.sqrt(5) / 2)[0]
-    np.fill_diagonal(
-        matrix, matrix.diagonal() + BY_PLACE * _place(dense, degree) + BY_INDEX * index
-    )
+    matrix = scale * stack * scale.transpose(0, 2, 1)
+    # Scaling all weights changes nothing: degrees count relative to their mean.
+    tie = potential(walk.__matmul__, degree / degree.mean(axis=1, keepdims=True))
+    matrix[:, np.arange(n), np.arange(n)] += tie[:, :, 0]
     values, vectors = np.linalg.eigh(matrix)
-    return values[::-1], vectors[:, ::-1]
+    return values[:, ::-1], vectors[:, :, ::-1]
 
 
-def _place(dense: Floats, degree: Floats) -> Floats:
-    """A number in (-1, 1) per node that tells apart what its surroundings tell apart.
-
-    Degrees are averaged over neighbours again and again; a sine in between, which is steep enough
-    not to smooth differences away and smooth enough not to blow up rounding, makes the sum over
-    rounds different for different surroundings.
-    """
-    walk = dense / degree[:, None]
-    place: Floats = np.sin(1 + 2 * np.log(degree))
-    total = place
-    for _ in range(ROUNDS):
-        place = np.sin(1 + 3 * (walk @ place))
-        total = total + place
-    return total / (ROUNDS + 1)
-
-
-def _shares(values: list[Floats], num_clusters: int) -> Ints:
-    """How many clusters each component gets: one, and one for each leading eigenvalue."""
-    owner = np.repeat(np.arange(len(values)), [len(v) - 1 for v in values])
-    others = np.concatenate([v[1:] for v in values])
-    chosen = owner[np.argsort(-others, kind="stable")[: num_clusters - len(values)]]
-    return 1 + np.bincount(chosen, minlength=len(values))
+def _shares(values: Sequence[Floats], todo: Ints, size: Ints, graph: Ints, quota: Ints) -> Ints:
+    """How many clusters each component gets: one, and one for each leading eigenvalue it has."""
+    others = np.concatenate([np.zeros(0), *(v[:, 1:].ravel() for v in values)])
+    owner = np.repeat(todo, size[todo] - 1)
+    order = np.lexsort((owner, -others, graph[owner]))
+    owner = owner[order]
+    rank = np.arange(len(owner)) - np.searchsorted(graph[owner], graph[owner])
+    return 1 + np.bincount(owner[rank < quota[graph[owner]]], minlength=len(graph))
 
 
 def _assign(vectors: Floats) -> Ints:
-    """Rows of k orthonormal eigenvectors (n, k) -> one of k clusters each.
+    """Rows of k orthonormal eigenvectors, (b, n, k), -> one of k clusters each, (b, n).
 
     Column pivoting finds the k rows that are most unlike each other; the rotation that turns
     them best into the unit vectors (polar decomposition) turns every row towards its cluster.
     """
-    k = vectors.shape[1]
+    b, _, k = vectors.shape
     if k == 1:
-        return np.zeros(len(vectors), np.int64)
-    pivots = linalg.qr(vectors.T, mode="r", pivoting=True)[1][:k]
-    left, _, right = np.linalg.svd(vectors[pivots].T)
-    labels: Ints = np.abs(vectors @ (left @ right)).argmax(axis=1)
+        return np.zeros(vectors.shape[:2], np.int64)
+    # The routine itself, since what scipy wraps around it takes longer than a small QR.
+    pivots = [lapack.dgeqp3(v.T)[1][:k] - 1 for v in vectors]
+    corner = vectors[np.arange(b)[:, None], pivots]
+    # C = Q Λ^1/2 ..., so Cᵀ (C Cᵀ)^-1/2 is the rotation; the pivots keep C far from singular.
+    values, basis = np.linalg.eigh(corner @ corner.transpose(0, 2, 1))
+    root = basis / np.sqrt(np.maximum(values, 1e-12))[:, None]
+    rotation = corner.transpose(0, 2, 1) @ (root @ basis.transpose(0, 2, 1))
+    labels: Ints = np.abs(vectors @ rotation).argmax(axis=2)
     return labels
-
-
-def _packed(sizes: Ints, num_clusters: int) -> Ints:
-    """Put components into clusters: largest first, each into the cluster that is smallest."""
-    filled = np.zeros(num_clusters, np.int64)
-    label = np.empty(len(sizes), np.int64)
-    for c in np.argsort(-sizes, kind="stable"):
-        label[c] = filled.argmin()
-        filled[label[c]] += sizes[c]
-    return label

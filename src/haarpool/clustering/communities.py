@@ -1,0 +1,127 @@
+"""Communities: clusters that hold more weight than chance would put there (modularity).
+
+All three count a self-loop, the weight inside a former cluster, as part of the degree of its node.
+So louvain and leiden see on a coarse graph what they saw below: clusters that are best already are
+not merged any further, unless `resolution` is lowered.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from haarpool.clustering.extras import extra
+from haarpool.clustering.packing import packed
+from haarpool.errors import HaarPoolError
+
+Ints = NDArray[np.int64]
+
+# Paris multiplies shares of the total weight in float32, which ends at 1e-38. Louvain adds them.
+SMALLEST = 1e-12
+LEIDEN_ROUNDS = 10  # more do not raise the modularity of molecules and proteins
+
+
+def louvain(
+    adjacency: sparse.csr_array, num_clusters: int, *, seed: int, resolution: float = 1.0
+) -> Ints:
+    """Communities by Louvain; chooses the number of clusters
+
+    Nodes are visited in an order drawn by `seed`. A larger `resolution` gives more clusters.
+    """
+    _check_resolution(resolution)
+    if not adjacency.nnz:  # modularity divides by the total weight
+        return np.arange(adjacency.shape[0])
+    method = extra("sknetwork.clustering").Louvain(
+        resolution=resolution,
+        shuffle_nodes=True,
+        random_state=seed,
+        return_probs=False,
+        return_aggregate=False,
+    )
+    # A node that moves keeps its self-loop, and degrees contain it: no need to treat it here.
+    labels: Ints = method.fit_predict(_normalised(adjacency)).astype(np.int64)
+    return labels
+
+
+def leiden(
+    adjacency: sparse.csr_array, num_clusters: int, *, seed: int, resolution: float = 1.0
+) -> Ints:
+    """Communities by Leiden, all connected; chooses the number of clusters
+
+    A larger `resolution` gives more clusters. Isolated nodes stay alone.
+    """
+    _check_resolution(resolution)
+    size = adjacency.shape[0]
+    labels: Ints = size + np.arange(size)  # for nodes without edges, which the library never sees
+    if not adjacency.nnz:
+        return labels
+    upper = sparse.triu(_normalised(adjacency)).tocoo()
+    # The library adds self-loops to the total weight but not to the degrees, which makes one
+    # cluster of everything. So a loop becomes an edge of half its weight to a node of its own,
+    # which goes wherever its only neighbour goes: degree and inner weight of a cluster are right.
+    loop = upper.row == upper.col
+    columns = upper.col + size * loop
+    weights = np.where(loop, upper.data / 2, upper.data)
+    edges = [
+        (str(u), str(v), w)
+        for u, v, w in zip(upper.row.tolist(), columns.tolist(), weights.tolist(), strict=True)
+    ]
+    _, found = extra("graspologic_native").leiden(
+        edges=edges, resolution=resolution, iterations=LEIDEN_ROUNDS, seed=seed
+    )
+    for node, label in found.items():
+        if int(node) < size:
+            labels[int(node)] = label
+    return labels
+
+
+def paris(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> Ints:
+    """Paris: merges the nodes or clusters that are closest, step by step
+
+    Always num_clusters. Where that is less than the number of components, whole components are put
+    together, evenly by size. `seed` is not needed.
+    """
+    size = adjacency.shape[0]
+    count, component = csgraph.connected_components(adjacency, directed=False)
+    if count >= num_clusters:
+        whole: Ints = packed(np.bincount(component), num_clusters)[component]
+        return whole
+    graph = _normalised(adjacency)
+    # Isolated nodes get a loop: the library adds one of its own otherwise, of an integer type.
+    alone = np.flatnonzero(np.diff(graph.indptr) == 0)
+    graph += sparse.csr_matrix((np.ones(len(alone)), (alone, alone)), shape=graph.shape)
+    tree = extra("sknetwork.hierarchy").Paris(reorder=False).fit_predict(graph)
+    return _first_merges(tree, size - num_clusters)
+
+
+def _check_resolution(resolution: float) -> None:
+    if not 0 < resolution < np.inf:
+        raise HaarPoolError("a resolution above 0", f"{resolution!r}", "1 is plain modularity")
+
+
+def _first_merges(tree: NDArray[np.float64], count: int) -> Ints:
+    """Labels after the `count` lowest merges of a dendrogram (left, right, height, size).
+
+    The library's cut_straight gives more clusters than asked where heights are equal, as they are
+    in any molecule. Here equal heights are merged smallest cluster first.
+    """
+    size = len(tree) + 1
+    pairs, height = tree[:, :2].astype(np.int64), tree[:, 2].copy()
+    for step, pair in enumerate(pairs):  # rounding may put a merge below one that it needs
+        for child in pair[pair >= size] - size:
+            height[step] = max(height[step], height[child])
+    group = np.arange(2 * size - 1)
+    for step in np.lexsort((tree[:, 3], height))[:count]:
+        group[pairs[step]] = size + step
+    for node in range(2 * size - 2, -1, -1):  # a merge has a larger number than what it merges
+        group[node] = group[group[node]]
+    return group[:size]
+
+
+def _normalised(adjacency: sparse.csr_array) -> sparse.csr_matrix:
+    """Weights of at most one, which fit the float32 of scikit-network, in the type it asks for."""
+    graph = sparse.csr_matrix(adjacency, copy=True)
+    graph.data = np.maximum(graph.data / graph.data.max(), SMALLEST)
+    return graph

@@ -1,0 +1,173 @@
+"""Heavy-edge matching: clusters of two along the heaviest edges, in linear time.
+
+An edge heavier than all other edges at its two ends is taken, and its ends are done; what is left
+goes another round. These are the pairs that one pass over all edges by falling weight would take,
+but a round is a few operations on whole arrays, and few rounds are needed: equal weights, the
+common case, are ordered by a random number per edge, so there are no long queues of nodes that
+wait for each other.
+
+The weight of an edge counts relative to the degrees of its ends, w / sqrt(d_u d_v), as in the
+normalised cut. So nodes with few neighbours choose first, which leaves fewer of them alone, and
+clusters of former steps, whose inner weight adds to their degree, grow evenly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from haarpool.clustering.packing import packed
+from haarpool.graph import coarse_graph, entry_rows, from_edges
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Keys = NDArray[np.uint64]
+Nodes = NDArray[Any]  # of 32 or 64 bits, as the graph has them
+
+ROUNDS_BY_WEIGHT = 16  # weights that rise along a path would need one round per edge
+
+
+def matching(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> Ints:
+    """Heavy-edge matching in linear time, for graphs of any size
+
+    Gives exactly `num_clusters`; `seed` orders equal weights.
+
+    A step merges pairs, heaviest first, until there are few enough clusters. If the pairs do not
+    suffice, nodes that are left join the pair they are tied to most, one per pair; then those left
+    around the same cluster are merged with each other, and nodes without edges likewise. If even
+    that does not suffice, the graph of clusters goes through the next step. Clusters without any
+    edge between them are put together evenly by size.
+    """
+    graph = adjacency
+    if graph.nnz:  # sums of weights must not overflow
+        weights = graph.data / graph.data.max()
+        graph = sparse.csr_array((weights, graph.indices, graph.indptr), shape=graph.shape)
+    labels = np.arange(graph.shape[0])
+    sizes = np.ones(len(labels), np.int64)
+    while True:
+        parent = _step(graph, sizes, len(sizes) - num_clusters, seed)
+        labels = parent[labels]
+        sizes = np.bincount(parent, sizes).astype(np.int64)
+        if len(sizes) == num_clusters:
+            return labels
+        graph = coarse_graph(graph, parent)
+        seed += 1
+
+
+def _step(graph: sparse.csr_array, sizes: Ints, surplus: int, seed: int) -> Ints:
+    """The cluster of each node, 0..M-1, after at most `surplus` merges."""
+    size = len(sizes)
+    row = entry_rows(graph)
+    once = row < graph.indices
+    u, v, weight = row[once], graph.indices[once], graph.data[once]
+    if len(u) == 0:
+        return packed(sizes, size - surplus)
+    degree = graph @ np.ones(size)
+    tie = _random_numbers(size, seed)
+    head = np.arange(size)  # the node that stands for the cluster of a node
+
+    key = _keys(u, v, weight, degree, tie)
+    merged = _first(_matched(u, v, key, size), key, surplus)
+    head[v[merged]] = u[merged]
+    surplus -= len(merged)
+    if surplus:
+        alone = np.ones(size, bool)
+        alone[u[merged]] = alone[v[merged]] = False
+        lone, pair, total = _ties_to_pairs(u, v, weight, alone, head)
+        key = _keys(lone, pair, total, np.bincount(head, degree, size).astype(np.float64), tie)
+        merged = _first(_matched(lone, pair, key, size), key, surplus)
+        head[lone[merged]] = pair[merged]
+        alone[lone[merged]] = False
+        surplus -= len(merged)
+    if surplus:
+        around = np.full(size, size)  # the cluster a node is tied to most; last, nodes without any
+        rising = np.argsort(key, kind="stable")
+        around[lone[rising]] = pair[rising]
+        first, second = _paired(np.flatnonzero(alone), around, sizes)
+        head[second[:surplus]] = first[:surplus]
+    number = np.cumsum(head == np.arange(size)) - 1
+    return number[head]
+
+
+def _ties_to_pairs(
+    u: Nodes, v: Nodes, weight: Floats, alone: NDArray[np.bool_], head: Ints
+) -> tuple[Nodes, Nodes, Floats]:
+    """(lone node, pair, weight between them): edges to both nodes of a pair add up."""
+    between = np.flatnonzero(alone[u] != alone[v])
+    u, v = u[between], v[between]
+    lone, inside = np.where(alone[u], u, v), np.where(alone[u], v, u)
+    ties = from_edges(lone, head[inside], weight[between], len(head)).tocoo()
+    return ties.row, ties.col, ties.data
+
+
+def _paired(nodes: Ints, around: Ints, sizes: Ints) -> tuple[Ints, Ints]:
+    """Two and two nodes around the same cluster, the small ones first."""
+    nodes = nodes[np.lexsort((sizes[nodes], around[nodes]))]
+    group = around[nodes]
+    place = np.arange(len(nodes)) - np.searchsorted(group, group)
+    first = np.flatnonzero((place[:-1] % 2 == 0) & (group[:-1] == group[1:]))
+    return nodes[first], nodes[first + 1]
+
+
+def _random_numbers(count: int, seed: int) -> Keys:
+    """Odd numbers of 64 bits, one per node, by SplitMix64: the same everywhere."""
+    z = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z += np.uint64(int(seed) * 0xD1342543DE82EF95 % 2**64)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))) | np.uint64(1)
+
+
+def _keys(u: Nodes, v: Nodes, weight: Floats, degree: Floats, tie: Keys) -> Keys:
+    """One number per edge that sorts by relative weight, then at random.
+
+    Weights are rounded to float32, as sums of the same numbers in another order must be equal.
+    The bits of positive floats sort as the floats do.
+    """
+    scale = 1 / np.sqrt(np.maximum(degree, 1e-300))
+    relative = (scale[u] * scale[v] * weight).astype(np.float32)
+    key = relative.view(np.uint32).astype(np.uint64) << np.uint64(32)
+    key |= (tie[u] * tie[v]) >> np.uint64(32)
+    return key
+
+
+def _matched(u: Nodes, v: Nodes, key: Keys, size: int) -> Ints:
+    """Indices of edges without a common node, to which no other edge could be added."""
+    taken = []
+    index = np.arange(len(u))
+    free = np.ones(size, bool)
+    best = np.zeros(size, np.uint64)
+    partner = np.empty(size, np.int64)
+    rounds = 0
+    while len(index):
+        rounds += 1
+        if rounds == ROUNDS_BY_WEIGHT:
+            key = key & np.uint64(2**32 - 1)
+        best[:] = 0
+        np.maximum.at(best, u, key)
+        np.maximum.at(best, v, key)
+        top = np.flatnonzero(key == best[u])
+        top = top[key[top] == best[v[top]]]
+        # Should two of these edges meet, with equal keys, only the last one counts.
+        a, b = u[top], v[top]
+        partner[a], partner[b] = b, a
+        top = top[(partner[a] == b) & (partner[b] == a)]
+        if len(top) == 0:
+            break
+        taken.append(index[top])
+        free[u[top]] = free[v[top]] = False
+        left = np.flatnonzero(free[u])
+        left = left[free[v[left]]]
+        u, v, key, index = u[left], v[left], key[left], index[left]
+    return np.concatenate(taken) if taken else index
+
+
+def _first(edges: Ints, key: Keys, count: int) -> Ints:
+    """The `count` heaviest of `edges`."""
+    if len(edges) <= count:
+        return edges
+    edges = np.sort(edges)
+    return edges[np.argsort(~key[edges], kind="stable")[:count]]

@@ -1,0 +1,127 @@
+"""Work in chunks: on this machine's cores, or on a Dask or Ray cluster, through joblib."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, cast
+
+import joblib
+
+from haarpool.errors import HaarPoolError
+
+CHUNK_SECONDS = 0.3  # of work; handing a chunk out and back takes a few milliseconds
+FIRST = 8  # items of a chunk before it is known how long one takes
+CONNECT_SECONDS = 10
+
+
+class Pace:
+    """How many items make a chunk, learnt from the chunks that have come back."""
+
+    def __init__(self, n_jobs: int | None) -> None:
+        self.n_jobs: int = joblib.effective_n_jobs(n_jobs)
+        self._number = FIRST
+
+    def learn(self, items: int, seconds: float) -> None:
+        """Take note of a finished chunk."""
+        fitting = int(CHUNK_SECONDS * items / max(seconds, 1e-6))
+        self._number = max(1, min(fitting, 4 * self._number))
+
+    def number(self, left: int) -> int:
+        """Items for the next chunk, so many that the last ones end at about the same time."""
+        return max(1, min(self._number, -(-left // (2 * self.n_jobs))))
+
+
+def spread(
+    function: Callable[..., Any], chunks: Iterable[tuple[Any, ...]], n_jobs: int | None
+) -> Iterator[tuple[Any, float]]:
+    """(result, seconds) of `function(*chunk)` for every chunk, as they come in.
+
+    Chunks are taken from their iterator only when somebody is free to work on them.
+    """
+    calls = (joblib.delayed(_timed)(function, *chunk) for chunk in chunks)
+    shared: dict[str, Any] = {"n_jobs": n_jobs, "batch_size": 1, "max_nbytes": None}
+    try:
+        parallel = joblib.Parallel(return_as="generator_unordered", **shared)
+    except ValueError:  # a backend (Ray's) that hands out whole lists: one round after the other
+        with joblib.Parallel(**shared) as parallel:
+            while round_ := list(islice(calls, 4 * joblib.effective_n_jobs(n_jobs))):
+                yield from parallel(round_)
+    else:
+        yield from parallel(calls)
+
+
+def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    start = time.perf_counter()
+    result = function(*arguments)
+    return result, time.perf_counter() - start
+
+
+@contextmanager
+def connected(backend: str | None, address: str | None) -> Iterator[None]:
+    """Run what stands inside on an existing cluster.
+
+    Args:
+        backend: "dask" or "ray"; `None` is this machine.
+        address: of the Dask scheduler ("tcp://host:8786") or the Ray head ("host:6379").
+    """
+    if backend is None:
+        yield
+    elif backend == "dask":
+        with _dask(address), joblib.parallel_config(backend="dask"):
+            yield
+    elif backend == "ray":
+        with _ray(address), joblib.parallel_config(backend="ray"):
+            yield
+    else:
+        raise HaarPoolError("backend 'dask' or 'ray'", f"{backend!r}", "leave it out for this one")
+
+
+@contextmanager
+def _dask(address: str | None) -> Iterator[None]:
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise _missing("dask", error) from error
+    if address is None:
+        raise HaarPoolError("the address of a Dask scheduler", "none", "pass tcp://host:8786")
+    try:
+        client: Any = cast(Any, Client)(address, timeout=CONNECT_SECONDS, set_as_default=True)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise _unreachable("Dask scheduler", address, error) from error
+    with client:
+        yield
+
+
+@contextmanager
+def _ray(address: str | None) -> Iterator[None]:
+    try:
+        import ray
+        from ray.util.joblib import register_ray
+    except ImportError as error:
+        raise _missing("ray", error) from error
+    cast(Any, register_ray)()
+    try:
+        ray.init(address or "auto", log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise _unreachable("Ray cluster", address or "auto", error) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _missing(name: str, error: ImportError) -> HaarPoolError:
+    return HaarPoolError(f"{name}", f"{error}", f'pip install "haarpool[{name}]"')
+
+
+def _unreachable(what: str, address: str, error: Exception) -> HaarPoolError:
+    reason = str(error).partition("\n")[0]
+    return HaarPoolError(
+        f"a {what} at {address}",
+        f"no answer within {CONNECT_SECONDS} s ({reason})",
+        "start it, or check the address",
+    )
