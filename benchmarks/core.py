@@ -9,13 +9,8 @@ said otherwise. Times are the least of several rounds, in which the sizes take t
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
 import sys
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -25,27 +20,10 @@ import torch
 from scipy import sparse
 
 import haarpool as hp
+from figures import Figure, report, seconds, status
 
 COLUMNS = 64
 SIZES = [100_000 * 2**i for i in range(5)]
-
-
-@dataclass
-class Figure:
-    """One measured figure and what was asked of it."""
-
-    name: str
-    value: float
-    least: float | None = None
-    most: float | None = None
-    note: str = ""
-
-    @property
-    def reached(self) -> bool:
-        """Whether the value lies where it should."""
-        return (self.least is None or self.value >= self.least) and (
-            self.most is None or self.value <= self.most
-        )
 
 
 def halving_chain(size: int, *, ordered: bool = True, measure: str = "children") -> hp.Chain:
@@ -57,12 +35,6 @@ def halving_chain(size: int, *, ordered: bool = True, measure: str = "children")
         parents.append(ids if ordered else rng.permutation(ids))
         size = clusters
     return hp.Chain.from_parents(parents, measure=measure)
-
-
-def seconds(action: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start
 
 
 # ---------------------------------------------------------------------- exactness
@@ -146,11 +118,6 @@ def memory() -> Iterator[Figure]:
         yield Figure(f"peak extra memory of adjoint over x, {n:,} nodes, {name}", ratio, most=4)
 
 
-def status(key: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key + ":"))
-
-
 # ---------------------------------------------------------------------- report
 
 
@@ -165,32 +132,6 @@ def measured() -> Iterator[Figure]:
     yield from growth(ordered=False)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("results/core.json"))
-    out = parser.parse_args().out
-    figures = []
-    for figure in measured():
-        figures.append(figure)
-        bounds = [f">= {figure.least}"] * (figure.least is not None)
-        bounds += [f"<= {figure.most}"] * (figure.most is not None)
-        verdict = "ok" if figure.reached else "MISSED"
-        asked = f"{verdict}, asked {' and '.join(bounds)}" if bounds else ""
-        print(f"{figure.value:10.3g}  {figure.name:<66} {asked}  {figure.note}", flush=True)
-    machine = {
-        "cores": torch.get_num_threads(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-    }
-    out.parent.mkdir(parents=True, exist_ok=True)
-    rows = [asdict(figure) | {"reached": figure.reached} for figure in figures]
-    out.write_text(json.dumps({"machine": machine, "figures": rows}, indent=1, ensure_ascii=False))
-    print(f"written to {out}")
-    return 0 if all(figure.reached for figure in figures) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    versions = {"cores": torch.get_num_threads(), "torch": torch.__version__}
+    sys.exit(report(__doc__, measured(), "results/core.json", **versions))

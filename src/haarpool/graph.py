@@ -115,7 +115,11 @@ def as_adjacency(graph: Any, *, symmetrize: bool = False) -> sparse.csr_array:
            [2., 0.]])
     """
     entries = _entries(graph)
-    adjacency = from_edges(entries.rows, entries.columns, entries.weights, entries.size)
+    if sparse.issparse(graph) and graph.format == "csr" and graph.has_canonical_format:
+        arrays = (graph.data.astype(np.float64), graph.indices.copy(), graph.indptr.copy())
+        adjacency = sparse.csr_array(arrays, shape=graph.shape)
+    else:
+        adjacency = from_edges(entries.rows, entries.columns, entries.weights, entries.size)
     _check_weights(adjacency)
     return _symmetric(adjacency, entries.precision, symmetrize)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from haarpool.clustering.communities import leiden, louvain, paris
 from haarpool.clustering.matching import matching
@@ -49,23 +50,29 @@ def cluster(
     """
     sizes = batch.sizes
     ids = np.arange(batch.start[-1])
-    whole = num_clusters <= 1
-    ids = np.where(np.repeat(whole, sizes), np.repeat(batch.start[:-1], sizes), ids)
-    todo = np.flatnonzero(~whole & (num_clusters < sizes))
+    for g in np.flatnonzero(num_clusters <= 1).tolist():
+        ids[batch.start[g] : batch.start[g + 1]] = batch.start[g]
+    todo = np.flatnonzero((num_clusters > 1) & (num_clusters < sizes))
     if method.batched and len(todo) > 1:
         part, nodes = batch.take(todo)
         shift = np.repeat(batch.start[todo] - part.start[:-1], part.sizes)
-        found = method.batched(part, num_clusters[todo], seed=seed, **options)
-        ids[nodes] = found + shift
+        ids[nodes] = shift + method.batched(part, num_clusters[todo], seed=seed, **options)
         return numbered(ids)
     for g in todo.tolist():
         own = slice(batch.start[g], batch.start[g + 1])
         if method.takes_features:
             options = {**options, "features": None if features is None else features[own]}
-        adjacency, number = batch[g].copy(), int(num_clusters[g])  # theirs to change
-        found = method.function(adjacency, number, seed=seed, **options)
-        found = checked_ids(found, sizes[g], method)
-        if found.max() + 1 == sizes[g]:
-            found = matching(adjacency, number, seed=seed)
-        ids[own] = batch.start[g] + found
+        adjacency, number = batch[g], int(num_clusters[g])
+        ids[own] = batch.start[g] + _one(adjacency, number, method, seed, options)
     return numbered(ids)
+
+
+def _one(
+    adjacency: sparse.csr_array, number: int, method: Method, seed: int, options: dict[str, Any]
+) -> NDArray[np.int64]:
+    if method.function is spectral:  # the quick one, which needs no checks
+        return spectral(adjacency, number, seed=seed)
+    mine = adjacency.copy()  # a method may do with it what it likes
+    size = adjacency.shape[0]
+    ids = checked_ids(method.function(mine, number, seed=seed, **options), size, method)
+    return matching(adjacency, number, seed=seed) if ids.max() + 1 == size else ids

@@ -1,8 +1,7 @@
 """Communities: clusters that hold more weight than chance would put there (modularity).
 
-All three count a self-loop, the weight inside a former cluster, as part of the degree of its node.
-So louvain and leiden see on a coarse graph what they saw below: clusters that are best already are
-not merged any further, unless `resolution` is lowered.
+Louvain and Leiden leave out self-loops, the weight inside former clusters: with them the
+communities of one level are already the best ones of the next, and a chain would end there.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from scipy.sparse import csgraph
 from haarpool.clustering.extras import extra
 from haarpool.clustering.packing import packed
 from haarpool.errors import HaarPoolError
+from haarpool.graph import without_self_loops
 
 Ints = NDArray[np.int64]
 
@@ -31,8 +31,9 @@ def louvain(
     Nodes are visited in an order drawn by `seed`. A larger `resolution` gives more clusters.
     """
     _check_resolution(resolution)
-    if not adjacency.nnz:  # modularity divides by the total weight
-        return np.arange(adjacency.shape[0])
+    graph = without_self_loops(adjacency)
+    if not graph.nnz:  # modularity divides by the total weight
+        return np.arange(graph.shape[0])
     method = extra("sknetwork.clustering").Louvain(
         resolution=resolution,
         shuffle_nodes=True,
@@ -40,8 +41,7 @@ def louvain(
         return_probs=False,
         return_aggregate=False,
     )
-    # A node that moves keeps its self-loop, and degrees contain it: no need to treat it here.
-    labels: Ints = method.fit_predict(_normalised(adjacency)).astype(np.int64)
+    labels: Ints = method.fit_predict(_normalised(graph)).astype(np.int64)
     return labels
 
 
@@ -53,27 +53,21 @@ def leiden(
     A larger `resolution` gives more clusters. Isolated nodes stay alone.
     """
     _check_resolution(resolution)
-    size = adjacency.shape[0]
+    graph = without_self_loops(adjacency)
+    size = graph.shape[0]
     labels: Ints = size + np.arange(size)  # for nodes without edges, which the library never sees
-    if not adjacency.nnz:
+    if not graph.nnz:
         return labels
-    upper = sparse.triu(_normalised(adjacency)).tocoo()
-    # The library adds self-loops to the total weight but not to the degrees, which makes one
-    # cluster of everything. So a loop becomes an edge of half its weight to a node of its own,
-    # which goes wherever its only neighbour goes: degree and inner weight of a cluster are right.
-    loop = upper.row == upper.col
-    columns = upper.col + size * loop
-    weights = np.where(loop, upper.data / 2, upper.data)
-    edges = [
-        (str(u), str(v), w)
-        for u, v, w in zip(upper.row.tolist(), columns.tolist(), weights.tolist(), strict=True)
-    ]
+    upper = sparse.triu(_normalised(graph)).tocoo()
+    ends = (map(str, upper.row.tolist()), map(str, upper.col.tolist()))
     _, found = extra("graspologic_native").leiden(
-        edges=edges, resolution=resolution, iterations=LEIDEN_ROUNDS, seed=seed
+        edges=list(zip(*ends, upper.data.tolist(), strict=True)),
+        resolution=resolution,
+        iterations=LEIDEN_ROUNDS,
+        seed=seed,
     )
     for node, label in found.items():
-        if int(node) < size:
-            labels[int(node)] = label
+        labels[int(node)] = label
     return labels
 
 

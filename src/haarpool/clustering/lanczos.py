@@ -28,10 +28,12 @@ def potential(average: Callable[[Floats], Floats], degree: Floats) -> Floats:
     different for different surroundings. Then, much smaller, one by index.
     """
     place: Floats = np.sin(1 + 2 * np.log(degree))
-    total = place
+    total = place.copy()
     for _ in range(ROUNDS):
-        place = np.sin(1 + 3 * average(place))
-        total = total + place
+        place = average(place)
+        place *= 3
+        place += 1
+        total += np.sin(place, out=place)
     index = np.modf(np.arange(1, degree.shape[-2] + 1) * np.sqrt(5) / 2)[0]
     both: Floats = BY_PLACE / (ROUNDS + 1) * total + BY_INDEX * index[:, None]
     return both

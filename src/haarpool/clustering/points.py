@@ -64,8 +64,8 @@ def spectral_kmeans(
     """Textbook spectral clustering of scikit-learn, as the paper's authors ran it
 
     Up to rounding the labels of SpectralClustering(num_clusters, affinity="precomputed",
-    n_init=n_init, random_state=seed) wherever the eigenvectors are unique. Where they are not, as
-    in stars and without edges, its solver ARPACK may go on from a vector that no seed controls, and
+    n_init=n_init, random_state=seed) wherever the eigenvectors are unique. Where they are not,
+    above all without edges, its solver ARPACK may go on from a vector that no seed sets, and
     labels change from run to run. So its steps are taken one by one here, with a dense solver.
     Self-loops do not count: the Laplacian of scikit-learn leaves them out.
     """

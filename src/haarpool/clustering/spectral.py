@@ -204,8 +204,8 @@ def _eigen(stack: Floats) -> tuple[Floats, Floats]:
     scale = 1 / np.sqrt(degree)
     matrix = scale * stack * scale.transpose(0, 2, 1)
     # Scaling all weights changes nothing: degrees count relative to their mean.
-    tie = potential(walk.__matmul__, degree / degree.mean(axis=1, keepdims=True))
-    matrix[:, np.arange(n), np.arange(n)] += tie[:, :, 0]
+    tie = potential(walk.__matmul__, degree * (n / degree.sum(axis=1, keepdims=True)))
+    matrix.reshape(-1, n * n)[:, :: n + 1] += tie[:, :, 0]  # the diagonals
     values, vectors = np.linalg.eigh(matrix)
     return values[:, ::-1], vectors[:, :, ::-1]
 
