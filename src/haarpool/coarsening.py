@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from haarpool.batch import Batch, coarse_batch
 from haarpool.chain import Chain, Measure, Order
 from haarpool.clustering import Clustering, cluster
 from haarpool.errors import HaarPoolError
-from haarpool.graph import Batch, as_adjacency, as_array, coarse_batch
+from haarpool.graph import as_adjacency, as_array
 from haarpool.recipe import Ratio, Recipe, Sizes
 
 Ints = NDArray[np.int64]
@@ -95,7 +96,7 @@ def coarsen(batch: Batch, recipe: Recipe, features: Floats | None = None) -> lis
         parents.append(parent)
         seconds.append((time.perf_counter() - began) / batch.start[-1])
         # Clusters are numbered by first members, so those of a graph lie together again.
-        starts.append(np.append(0, np.maximum.reduceat(parent, starts[-1][:-1]) + 1))
+        starts.append(np.concatenate([[0], np.maximum.reduceat(parent, batch.start[:-1]) + 1]))
         if len(parents) == recipe.num_levels:
             break
         if recipe.num_levels is None and starts[-1][-1] == len(batch):

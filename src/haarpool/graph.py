@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,88 +11,6 @@ from scipy import sparse
 from haarpool.errors import HaarPoolError
 
 Ints = NDArray[np.int64]
-
-MAX_TABLE = 1024  # clusters of one graph; more are summed by sorting
-
-
-@dataclass(frozen=True, eq=False)
-class Batch(Sequence[sparse.csr_array]):
-    """Several graphs as one block-diagonal matrix, so that one operation serves them all.
-
-    Graph g owns the nodes `start[g]` .. `start[g + 1] - 1`.
-
-    >>> batch = as_batch([[[0, 2], [2, 0]], [[1]]])
-    >>> batch.adjacency.toarray()
-    array([[0., 2., 0.],
-           [2., 0., 0.],
-           [0., 0., 1.]])
-    >>> len(batch), batch[1].toarray()
-    (2, array([[1.]]))
-    """
-
-    adjacency: sparse.csr_array
-    start: Ints
-
-    @classmethod
-    def of(cls, adjacency: sparse.csr_array) -> Batch:
-        """One graph."""
-        return cls(adjacency, np.array([0, adjacency.shape[0]]))
-
-    @property
-    def sizes(self) -> Ints:
-        """(number of graphs,) nodes of each graph."""
-        return self.start[1:] - self.start[:-1]
-
-    def __len__(self) -> int:
-        return len(self.start) - 1
-
-    @overload
-    def __getitem__(self, g: int) -> sparse.csr_array: ...
-    @overload
-    def __getitem__(self, g: slice) -> Batch: ...
-    def __getitem__(self, g: int | slice) -> sparse.csr_array | Batch:
-        """The adjacency matrix of one graph, or a batch of some that follow each other."""
-        first, last, step = g.indices(len(self)) if isinstance(g, slice) else (g, g + 1, 1)
-        if not 0 <= first <= last <= len(self) or step != 1:
-            raise IndexError(f"graph {g} of {len(self)}")
-        whole, a, b = self.adjacency, self.start[first], self.start[last]
-        if b - a < whole.shape[0]:
-            entries = slice(whole.indptr[a], whole.indptr[b])
-            rows = whole.indptr[a : b + 1] - whole.indptr[a]
-            columns = whole.indices[entries] - whole.indices.dtype.type(a)
-            whole = sparse.csr_array((whole.data[entries], columns, rows), shape=(b - a, b - a))
-        return Batch(whole, self.start[first : last + 1] - a) if isinstance(g, slice) else whole
-
-    def take(self, graphs: Ints) -> tuple[Batch, Ints]:
-        """The batch of some of the graphs, and their nodes in this one."""
-        sizes = self.sizes[graphs]
-        start = np.concatenate([[0], np.cumsum(sizes)])
-        nodes = np.arange(start[-1]) + np.repeat(self.start[graphs] - start[:-1], sizes)
-        if len(nodes) == self.start[-1]:
-            return self, nodes
-        return Batch(self.adjacency[nodes][:, nodes], start), nodes
-
-
-def as_batch(graphs: Sequence[Any], *, symmetrize: bool = False, first: int = 0) -> Batch:
-    """All `graphs`, in the forms that `as_adjacency` takes, checked.
-
-    An error names the graph, counted from `first`.
-    """
-    try:
-        batch = graphs
-        if not isinstance(batch, Batch):
-            batch = _block_diagonal([_entries(graph) for graph in graphs])
-        if (batch.sizes > 0).all() and _is_canonical(batch.adjacency):
-            return batch
-    except HaarPoolError:
-        pass  # whichever graph it was raises it again below
-    matrices = []
-    for g, graph in enumerate(graphs, start=first):
-        try:
-            matrices.append(_entries(as_adjacency(graph, symmetrize=symmetrize)))
-        except HaarPoolError as error:
-            raise HaarPoolError(error.expected, f"in graph {g} {error.got}", error.remedy) from None
-    return _block_diagonal(matrices)
 
 
 def as_adjacency(graph: Any, *, symmetrize: bool = False) -> sparse.csr_array:
@@ -114,12 +30,12 @@ def as_adjacency(graph: Any, *, symmetrize: bool = False) -> sparse.csr_array:
     array([[0., 2.],
            [2., 0.]])
     """
-    entries = _entries(graph)
-    if sparse.issparse(graph) and graph.format == "csr" and graph.has_canonical_format:
-        arrays = (graph.data.astype(np.float64), graph.indices.copy(), graph.indptr.copy())
-        adjacency = sparse.csr_array(arrays, shape=graph.shape)
-    else:
-        adjacency = from_edges(entries.rows, entries.columns, entries.weights, entries.size)
+    if type(graph) is sparse.csr_array and graph.dtype == np.float64 and graph.indptr[-1] > 0:
+        graph.check_format(full_check=False)
+        if graph.has_canonical_format and is_canonical(graph):
+            return graph.copy()  # nothing to do, which is quick to find out
+    entries = entries_of(graph)
+    adjacency = from_edges(entries.rows, entries.columns, entries.weights, entries.size)
     _check_weights(adjacency)
     return _symmetric(adjacency, entries.precision, symmetrize)
 
@@ -159,28 +75,6 @@ def coarse_graph(adjacency: sparse.csr_array, parent: Ints) -> sparse.csr_array:
     return from_edges(row, column, adjacency.data, int(parent.max()) + 1)
 
 
-def coarse_batch(batch: Batch, parent: Ints, start: Ints) -> Batch:
-    """`coarse_graph` of every graph of a batch; the clusters of graph g begin at `start[g]`."""
-    sizes = np.diff(start)
-    if sizes.max() > MAX_TABLE:
-        return Batch(coarse_graph(batch.adjacency, parent), start)
-    # One flat table of all pairs of clusters of all graphs: no sorting, hardly any overhead.
-    begin = np.cumsum(sizes**2) - sizes**2
-    row, column = parent[entry_rows(batch.adjacency)], parent[batch.adjacency.indices]
-    # Where entry (p, q) of the graph of cluster p stands: at base[p] + q.
-    base = np.repeat(begin - start[:-1] * (sizes + 1), sizes)
-    base += np.arange(start[-1]) * np.repeat(sizes, sizes)
-    length = int(begin[-1] + sizes[-1] ** 2)
-    table = np.bincount(base[row] + column, batch.adjacency.data, length)
-    place = np.flatnonzero(table)
-    graph = np.searchsorted(begin, place, side="right") - 1 if len(sizes) > 1 else 0
-    rows, columns = np.divmod(place - begin[graph], sizes[graph])
-    ends = np.cumsum(np.bincount(rows + start[graph], minlength=start[-1]))
-    indptr = np.concatenate([[0], ends]).astype(np.int32)
-    matrix = (table[place], (columns + start[graph]).astype(np.int32), indptr)
-    return Batch(sparse.csr_array(matrix, shape=(start[-1], start[-1])), start)
-
-
 def without_self_loops(adjacency: sparse.csr_array) -> sparse.csr_array:
     """The same graph with an empty diagonal."""
     row, column = entry_rows(adjacency), adjacency.indices
@@ -188,7 +82,7 @@ def without_self_loops(adjacency: sparse.csr_array) -> sparse.csr_array:
     return from_edges(row[off], column[off], adjacency.data[off], adjacency.shape[0])
 
 
-class _Entries(NamedTuple):
+class Entries(NamedTuple):
     """The entries of an adjacency matrix, unchecked, and the relative rounding error of weights."""
 
     rows: NDArray[Any]
@@ -198,7 +92,8 @@ class _Entries(NamedTuple):
     precision: float
 
 
-def _entries(graph: Any) -> _Entries:
+def entries_of(graph: Any) -> Entries:
+    """The entries of a graph in any of the forms that `as_adjacency` takes."""
     if hasattr(graph, "edge_index") or hasattr(graph, "edge_types"):
         return _from_pyg(graph)
     if hasattr(graph, "nodes") and hasattr(graph, "is_directed"):
@@ -206,15 +101,7 @@ def _entries(graph: Any) -> _Entries:
     return _from_array(graph)
 
 
-def _block_diagonal(parts: Iterable[_Entries]) -> Batch:
-    rows, columns, weights, sizes, _ = zip(*parts, strict=True)
-    start = np.concatenate([[0], np.cumsum(sizes)])
-    shift = np.repeat(start[:-1], [len(w) for w in weights])
-    row, column = np.concatenate(rows) + shift, np.concatenate(columns) + shift
-    return Batch(from_edges(row, column, np.concatenate(weights), int(start[-1])), start)
-
-
-def _is_canonical(adjacency: sparse.csr_array) -> bool:
+def is_canonical(adjacency: sparse.csr_array) -> bool:
     """Whether there is nothing to refuse or repair: weights > 0 and finite, exactly symmetric."""
     weights = adjacency.data
     if not (np.isfinite(weights).all() and (weights > 0).all()):
@@ -238,7 +125,7 @@ def _is_symmetric(adjacency: sparse.csr_array) -> bool:
     )
 
 
-def _from_array(graph: Any) -> _Entries:
+def _from_array(graph: Any) -> Entries:
     matrix: Any = graph if sparse.issparse(graph) else as_array(graph, "the adjacency matrix")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise HaarPoolError(
@@ -252,16 +139,16 @@ def _from_array(graph: Any) -> _Entries:
             matrix.check_format(full_check=True)
         if sparse.issparse(matrix) and matrix.format == "csr":
             size = matrix.shape[0]
-            return _Entries(entry_rows(matrix), matrix.indices, matrix.data, size, precision)
+            return Entries(entry_rows(matrix), matrix.indices, matrix.data, size, precision)
         entries = sparse.coo_array(matrix if sparse.issparse(matrix) else matrix.astype(np.float64))
-        return _Entries(entries.row, entries.col, entries.data, matrix.shape[0], precision)
+        return Entries(entries.row, entries.col, entries.data, matrix.shape[0], precision)
     except ValueError as error:
         raise HaarPoolError(
             "a valid sparse matrix", f"one with broken indices ({error})", "build it anew"
         ) from error
 
 
-def _from_networkx(graph: Any) -> _Entries:
+def _from_networkx(graph: Any) -> Entries:
     import networkx as nx
 
     if not len(graph):
@@ -276,7 +163,7 @@ def _from_networkx(graph: Any) -> _Entries:
         ) from error
 
 
-def _from_pyg(data: Any) -> _Entries:
+def _from_pyg(data: Any) -> Entries:
     """Tensors are read through their own methods, so that this module needs no torch."""
     if hasattr(data, "edge_types"):
         raise HaarPoolError(
@@ -323,7 +210,7 @@ def _from_pyg(data: Any) -> _Entries:
             f"ids from {edges.min()} to {edges.max()} in edge_index",
             "set data.num_nodes or renumber the nodes",
         )
-    return _Entries(edges[0], edges[1], weight, n, _precision(weight.dtype))
+    return Entries(edges[0], edges[1], weight, n, _precision(weight.dtype))
 
 
 def _precision(dtype: np.dtype[Any]) -> float:

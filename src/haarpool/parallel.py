@@ -14,7 +14,7 @@ import joblib
 from haarpool.errors import HaarPoolError
 
 CHUNK_SECONDS = 0.3  # of work; handing a chunk out and back takes a few milliseconds
-FIRST = 8  # items of a chunk before it is known how long one takes
+FIRST = 32  # items of a chunk before it is known how long one takes
 CONNECT_SECONDS = 10
 
 
@@ -32,7 +32,8 @@ class Pace:
 
     def number(self, left: int) -> int:
         """Items for the next chunk, so many that the last ones end at about the same time."""
-        return max(1, min(self._number, -(-left // (2 * self.n_jobs))))
+        share = left if self.n_jobs == 1 else -(-left // (2 * self.n_jobs))
+        return max(1, min(self._number, share))
 
 
 def spread(

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from haarpool.batch import Batch, as_batch
 from haarpool.cache import ChainCache, pack, unpack
 from haarpool.chain import Chain, Measure, Order
 from haarpool.clustering import Clustering
 from haarpool.coarsening import as_features, coarsen
 from haarpool.errors import HaarPoolError
-from haarpool.graph import Batch, as_batch
 from haarpool.parallel import Pace, spread
 from haarpool.quality import StepQuality, dataset_quality
 from haarpool.recipe import Ratio, Recipe, Sizes

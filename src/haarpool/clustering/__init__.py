@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from haarpool.batch import Batch
 from haarpool.clustering.communities import leiden, louvain, paris
 from haarpool.clustering.matching import matching
 from haarpool.clustering.metis import metis
@@ -25,7 +26,6 @@ from haarpool.clustering.registry import (
     register,
 )
 from haarpool.clustering.spectral import spectral, spectral_batch
-from haarpool.graph import Batch
 
 __all__ = ["Clustering", "Method", "cluster", "clusterings", "find_method", "register"]
 
@@ -53,7 +53,9 @@ def cluster(
     for g in np.flatnonzero(num_clusters <= 1).tolist():
         ids[batch.start[g] : batch.start[g + 1]] = batch.start[g]
     todo = np.flatnonzero((num_clusters > 1) & (num_clusters < sizes))
-    if method.batched and len(todo) > 1:
+    if method.batched and len(todo) == len(batch):
+        return numbered(method.batched(batch, num_clusters, seed=seed, **options))
+    if method.batched and len(todo):
         part, nodes = batch.take(todo)
         shift = np.repeat(batch.start[todo] - part.start[:-1], part.sizes)
         ids[nodes] = shift + method.batched(part, num_clusters[todo], seed=seed, **options)
@@ -70,8 +72,6 @@ def cluster(
 def _one(
     adjacency: sparse.csr_array, number: int, method: Method, seed: int, options: dict[str, Any]
 ) -> NDArray[np.int64]:
-    if method.function is spectral:  # the quick one, which needs no checks
-        return spectral(adjacency, number, seed=seed)
     mine = adjacency.copy()  # a method may do with it what it likes
     size = adjacency.shape[0]
     ids = checked_ids(method.function(mine, number, seed=seed, **options), size, method)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +35,15 @@ def potential(average: Callable[[Floats], Floats], degree: Floats) -> Floats:
         place *= 3
         place += 1
         total += np.sin(place, out=place)
-    index = np.modf(np.arange(1, degree.shape[-2] + 1) * np.sqrt(5) / 2)[0]
-    both: Floats = BY_PLACE / (ROUNDS + 1) * total + BY_INDEX * index[:, None]
-    return both
+    total *= BY_PLACE / (ROUNDS + 1)
+    total += _by_index(degree.shape[-2])
+    return total
+
+
+@lru_cache(256)
+def _by_index(size: int) -> Floats:
+    index: Floats = np.modf(np.arange(1, size + 1) * np.sqrt(5) / 2)[0]
+    return BY_INDEX * index[:, None]
 
 
 def leading(adjacency: sparse.csr_array, number: int) -> Floats:

@@ -149,6 +149,9 @@ def checked_ids(result: Any, size: int, method: Method) -> NDArray[np.int64]:
 def numbered(ids: NDArray[np.int64]) -> NDArray[np.int64]:
     """Ids in 0..len(ids)-1, gaps allowed, renumbered 0, 1, ... in order of first members."""
     size = len(ids)
+    if size < 200:  # too few for arrays to be quick
+        known: dict[int, int] = {}
+        return np.array([known.setdefault(i, len(known)) for i in ids.tolist()])
     first = np.full(size, size)
     first[ids[::-1]] = np.arange(size)[::-1]  # the last one to write is the first member
     starts = np.zeros(size + 1, np.int64)

@@ -23,10 +23,11 @@ from scipy import sparse
 from scipy.linalg import lapack
 from scipy.sparse import csgraph
 
+from haarpool.batch import Batch
 from haarpool.clustering.lanczos import leading, potential
 from haarpool.clustering.packing import packed
 from haarpool.errors import HaarPoolError
-from haarpool.graph import Batch, entry_rows, from_edges
+from haarpool.graph import entry_rows, from_edges
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -43,19 +44,18 @@ def spectral(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> In
     one. With fewer clusters than components whole components are put together, evenly by size.
     Graphs above 1,024 nodes are first divided by Lanczos vectors. `seed` is not needed.
     """
-    size = adjacency.shape[0]
-    if size <= MAX_DENSE and csgraph.connected_components(adjacency, directed=False)[0] == 1:
-        # The usual case without the detours of a batch; the numbers are the same.
-        dense = np.zeros((1, size, size))
-        row = entry_rows(adjacency)
-        dense[0, row, adjacency.indices] = _tame(adjacency.data, np.zeros_like(row))
-        labels: Ints = _assign(_eigen(dense)[1][:, :, :num_clusters])[0]
-        return labels
     return spectral_batch(Batch.of(adjacency), np.array([num_clusters]), seed=seed)
 
 
 def spectral_batch(batch: Batch, num_clusters: Ints, *, seed: int) -> Ints:
     """`spectral` on each graph of a batch; cluster ids of a graph count from its first node."""
+    if batch.dense is not None:  # a small graph by itself: the same without detours
+        component = _components(batch.dense)
+        if component.any():
+            number = np.cumsum(component == np.arange(len(component))) - 1
+            return _solve(batch, num_clusters, number[component])
+        vectors = _eigen(batch.dense[None])[1]
+        return np.asarray(_assign(vectors[:, :, : num_clusters[0]])[0])
     if batch.sizes.max() <= MAX_DENSE:
         return _solve(batch, num_clusters)
     labels = np.empty(batch.start[-1], np.int64)
@@ -77,6 +77,18 @@ def embedding(adjacency: sparse.csr_array, dimension: int) -> Floats:
     dense = adjacency.toarray()
     np.fill_diagonal(dense, dense.diagonal() + (dense.sum(axis=1) == 0))  # an eigenvalue of one
     return _eigen(dense[None])[1][0, :, :dimension]
+
+
+def _components(dense: Floats) -> Ints:
+    """For each node the first one of its component; paths double in length each round."""
+    reach = dense > 0
+    reach.ravel()[:: len(reach) + 1] = True
+    before, now = 0, int(np.count_nonzero(reach))
+    while before < now and not reach[0].all():
+        steps = reach.astype(np.float32)
+        reach = steps @ steps > 0
+        before, now = now, int(np.count_nonzero(reach))
+    return np.asarray(reach.argmax(axis=1))
 
 
 # ---------------------------------------------------------------------- large graphs
@@ -129,8 +141,9 @@ def _proportional(sizes: Ints, total: int) -> Ints:
 # ---------------------------------------------------------------------- a batch of small graphs
 
 
-def _solve(batch: Batch, num_clusters: Ints) -> Ints:
-    component = csgraph.connected_components(batch.adjacency, directed=False)[1]
+def _solve(batch: Batch, num_clusters: Ints, component: Ints | None = None) -> Ints:
+    if component is None:
+        component = csgraph.connected_components(batch.adjacency, directed=False)[1]
     nodes = np.argsort(component, kind="stable")  # component by component; these stand in order
     size = np.bincount(component)
     first = np.cumsum(size) - size
@@ -170,7 +183,7 @@ def _stacks(
     target = begin[owner] + place[row] * size[owner] + place[column]
     used = begin[owner] >= 0
     flat = np.zeros(int(area.sum()))
-    flat[target[used]] = _tame(adjacency.data, owner)[used]
+    flat[target[used]] = adjacency.data[used]
     stacks = []
     for n, same in groupby(size[todo].tolist()):
         shape = (len(list(same)), n, n)
@@ -179,27 +192,28 @@ def _stacks(
     return stacks
 
 
-def _tame(weights: Floats, component: Ints) -> Floats:
-    """The weights, extreme ones divided by the largest of their component."""
-    if weights.size == 0 or (weights.min() > 1e-100 and weights.max() < 1e100):
-        return weights
-    largest = np.zeros(component.max() + 1)
-    np.maximum.at(largest, component, weights)
-    tame = weights / largest[component]
-    worst = int(tame.argmin())
-    if tame[worst] < 1e-100:
+def _tame(dense: Floats) -> Floats:
+    """(b, n, n) weights divided by the largest of a graph, lest sums overflow or vanish."""
+    largest = dense.max(axis=(1, 2), keepdims=True)
+    least = dense.min(axis=(1, 2), where=dense > 0, initial=np.inf, keepdims=True)
+    wide = (least / largest < 1e-100).ravel()
+    if wide.any():
+        first = int(wide.argmax())
         raise HaarPoolError(
             "edge weights within 100 orders of magnitude for method 'spectral'",
-            f"weights from {weights[worst]:g} to {largest[component[worst]]:g}",
+            f"weights from {least.flat[first]:g} to {largest.flat[first]:g}",
             "take their logarithm, or drop the small ones",
         )
-    return tame
+    return np.asarray(dense / largest)
 
 
 def _eigen(stack: Floats) -> tuple[Floats, Floats]:
     """Eigenvalues (b, n), falling, and eigenvectors (b, n, n) of connected graphs, ties broken."""
     n = stack.shape[1]
     degree = stack.sum(axis=2, keepdims=True)
+    if not (degree.min() > 1e-100 and degree.max() < 1e100):
+        stack = _tame(stack)
+        degree = stack.sum(axis=2, keepdims=True)
     walk = stack / degree
     scale = 1 / np.sqrt(degree)
     matrix = scale * stack * scale.transpose(0, 2, 1)

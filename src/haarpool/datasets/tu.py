@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from haarpool.batch import Batch
 from haarpool.errors import HaarPoolError
-from haarpool.graph import Batch, from_edges
+from haarpool.graph import from_edges
 
 Floats = NDArray[np.float64]
 
