@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
+import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import islice
 from typing import Any, cast
 
@@ -56,9 +60,24 @@ def spread(
 
 
 def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    if multiprocessing.current_process().name.startswith("LokyProcess"):
+        _end_with_parent()
     start = time.perf_counter()
     result = function(*arguments)
     return result, time.perf_counter() - start
+
+
+@cache
+def _end_with_parent() -> None:
+    """Joblib's workers wait minutes for more work, even if who started them was killed."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager
