@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -125,8 +126,11 @@ def _ray(address: str | None) -> Iterator[None]:
         raise _missing("ray", error) from error
     cast(Any, register_ray)()
     try:
+        if address is not None:  # Ray itself tries for minutes and then ends the process
+            host, _, port = address.removeprefix("ray://").rpartition(":")
+            socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
         ray.init(address or "auto", log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
         raise _unreachable("Ray cluster", address or "auto", error) from error
     try:
         yield
@@ -142,6 +146,6 @@ def _unreachable(what: str, address: str, error: Exception) -> HaarPoolError:
     reason = str(error).partition("\n")[0]
     return HaarPoolError(
         f"a {what} at {address}",
-        f"no answer within {CONNECT_SECONDS} s ({reason})",
+        f"no connection within {CONNECT_SECONDS} s ({reason})",
         "start it, or check the address",
     )

@@ -142,7 +142,7 @@ def precompute(
     total = len(dataset) if isinstance(dataset, Sized) else None
     hidden = None if progress is None else not progress
     packed: dict[bytes, bytes] = {}
-    with tqdm(total=total, desc="chains", unit=" graphs", disable=hidden, delay=0.5) as bar:
+    with tqdm(total=total, desc="chains", unit=" graphs", disable=hidden, leave=False) as bar:
         try:
             blocks = []
             for block in _blocks(dataset, recipe, features, symmetrize):

@@ -31,15 +31,14 @@ def find_dataset(name: str | PathLike[str], root: str | PathLike[str] | None = N
         for folder in (place / "raw", place):
             if tu_files(folder):
                 return folder
+    expected, got = "a dataset in TU layout or its folder", f"{str(name)!r}"
     if Path(name).is_dir():
-        raise HaarPoolError(
-            "a folder in TU layout, with files NAME_A.txt and NAME_graph_indicator.txt",
-            f"{name} without them",
-            "check the folder",
-        )
-    here = sorted(p.name for p in Path(base).iterdir() if p.is_dir()) if base else []
-    close = difflib.get_close_matches(str(name), here, n=1, cutoff=0.5)
-    remedy = f"did you mean {close[0]}?" if close else f"there are {', '.join(here) or 'none'}"
+        got = f"the folder {name} without NAME_A.txt and NAME_graph_indicator.txt"
+        raise HaarPoolError(expected, got, "check the folder")
     if not base:
         remedy = "pass --root DIR or set HAARPOOL_DATA to the folder that holds datasets"
-    raise HaarPoolError("a dataset in TU layout or its folder", f"{str(name)!r}", remedy)
+        raise HaarPoolError(expected, got, remedy)
+    here = sorted(p.name for p in Path(base).glob("*") if p.is_dir())
+    close = difflib.get_close_matches(str(name), here, n=1, cutoff=0.5)
+    remedy = f"did you mean {close[0]}?" if close else f"{base} has {', '.join(here) or 'none'}"
+    raise HaarPoolError(expected, got, remedy)
