@@ -35,6 +35,7 @@ wheel: $(VENV)/installed ## build the wheel and use it in an environment of its 
 
 bench: $(VENV)/installed ## the figures of speed, as ratios, into results/
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/clustering.py
 
 clean: ## remove all that the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

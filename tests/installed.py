@@ -1,11 +1,15 @@
 """Run by `make wheel` in an environment that holds the wheel and its dependencies, nothing more."""
 
+import subprocess
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import torch
 
 import haarpool as hp
+from haarpool.parallel import connected
 
 assert "site-packages" in hp.__file__, f"not the installed package: {hp.__file__}"
 assert find_spec("matplotlib") is None, "an extra is here"
@@ -24,4 +28,18 @@ try:
 except hp.HaarPoolError as error:
     refusal = str(error)
 assert "haarpool[plot]" in refusal, "the way to an extra that is not here"
+for action, extra in (
+    (lambda: hp.build_chain(ring, 1, top=None, method="kmeans"), "haarpool[cluster]"),
+    (lambda: connected("dask", "tcp://127.0.0.1:1").__enter__(), "haarpool[dask]"),
+):
+    refusal = ""
+    try:
+        action()
+    except hp.HaarPoolError as error:
+        refusal = str(error)
+    assert extra in refusal, f"the way to {extra}"
+assert list(hp.precompute([ring] * 2, 2, n_jobs=2, cache=False)) == [chain] * 2
+command = Path(sys.executable).with_name("haarpool")
+listed = subprocess.run([command, "methods"], capture_output=True, text=True, check=True).stdout
+assert "matching" in listed
 print(f"haarpool {hp.__version__} works from its wheel: {chain}")

@@ -172,6 +172,22 @@ def test_a_function_may_change_what_it_is_given():
     assert chain.adjacency(0).sum() == 10
 
 
+def test_plain_functions_and_objects_that_can_be_called():
+    class Blocks:
+        def __call__(self, adjacency, num_clusters, seed=0, width=2):
+            return np.arange(adjacency.shape[0]) // width
+
+    def rest(adjacency, number, *, seed, **more):
+        return np.arange(adjacency.shape[0]) // 3
+
+    graph = nx.path_graph(6)
+    assert hp.build_chain(graph, 1, top=None, method=Blocks()).sizes == (6, 3)
+    assert hp.build_chain(graph, 1, top=None, method=Blocks(), width=3).sizes == (6, 2)
+    assert hp.build_chain(graph, 1, top=None, method=rest).sizes == (6, 2)
+    with pytest.raises(hp.HaarPoolError, match="takes no seed"):
+        hp.build_chain(graph, 1, top=None, method=min)
+
+
 @pytest.fixture
 def own_method():
     @hp.register("pairs", version="1")

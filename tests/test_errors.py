@@ -3,6 +3,7 @@
 import contextlib
 import pickle
 import stat
+import sys
 from dataclasses import replace
 
 import networkx as nx
@@ -13,6 +14,7 @@ from scipy import sparse
 from torch_geometric.data import Batch, Data, HeteroData
 
 import haarpool as hp
+from haarpool.parallel import connected
 
 GRAPH = nx.to_numpy_array(nx.path_graph(4))
 CHAIN = hp.Chain.from_parents([[0, 0, 1, 1], [0, 0]])
@@ -26,6 +28,13 @@ def changed(value, row=0, column=1):
     graph = GRAPH.copy()
     graph[row, column] = graph[column, row] = value
     return graph
+
+
+def returning(value):
+    def answer(adjacency, num_clusters, *, seed):
+        return value
+
+    return answer
 
 
 # case: (what is done, part of expected, part of got, part of the remedy)
@@ -156,6 +165,90 @@ CASES = {
     "unknown method": (
         lambda: hp.build_chain(GRAPH, 1, method="magic"), "'spectral'", "'magic'", "from_parents",
     ),
+    "unknown method lists all": (
+        lambda: hp.build_chain(GRAPH, 1, method="metsi"), str(sorted(hp.clusterings())), "'metsi'",
+        "pass a function",
+    ),
+    "option of another method": (
+        lambda: hp.build_chain(GRAPH, 1, method="metis", xi=1), "['recursive']", "xi=1", "spelling",
+    ),
+    "seed negative": (lambda: hp.build_chain(GRAPH, 1, seed=-1), "a seed in", "-1", "seed=0"),
+    "seed as float": (lambda: hp.build_chain(GRAPH, 1, seed=0.5), "a seed in", "0.5", "seed=0"),
+    "seed too large": (lambda: hp.build_chain(GRAPH, 1, seed=2**31), "a seed in", "2147", "seed=0"),
+    "sizes grow": (lambda: hp.build_chain(GRAPH, sizes=[2, 3]), "never grow", "[2, 3]", "[16, 4"),
+    "size zero": (lambda: hp.build_chain(GRAPH, sizes=[2, 0]), "sizes >= 1", "[2, 0]", "[16, 4"),
+    "size as float": (lambda: hp.build_chain(GRAPH, sizes=[2.5]), "sizes >= 1", "2.5", "[16, 4"),
+    "no sizes": (lambda: hp.build_chain(GRAPH, sizes=[]), "one per level", "[]", "[16, 4"),
+    "sizes as text": (lambda: hp.build_chain(GRAPH, sizes="half"), '"paper"', "'half'", "[16, 4"),
+    "sizes as number": (lambda: hp.build_chain(GRAPH, sizes=3), "one per level", "3", "[16, 4"),
+    "sizes for other levels": (
+        lambda: hp.build_chain(GRAPH, 3, sizes=[2, 1]), "sizes for 3 levels", "2", "num_levels out",
+    ),
+    "ratios for other levels": (
+        lambda: hp.build_chain(GRAPH, 3, ratio=[0.5] * 2), "ratio for 3", "2", "num_levels out",
+    ),
+    "no ratios": (lambda: hp.build_chain(GRAPH, ratio=[]), "one per level", "[]", "ratio=0.5"),
+    "one ratio of 2": (lambda: hp.build_chain(GRAPH, ratio=[0.5, 2]), "(0, 1)", "2", "ratio=0.5"),
+    "features of other rows": (
+        lambda: hp.build_chain(GRAPH, 1, method="kmeans", features=X[:3]),
+        "(4, d)", "(3, 2)", "as many rows",
+    ),
+    "features as a vector": (
+        lambda: hp.build_chain(GRAPH, 1, method="kmeans", features=X[:, 0]),
+        "(4, d)", "(4,)", "as many rows",
+    ),
+    "features as text": (
+        lambda: hp.build_chain(GRAPH, 1, method="kmeans", features=[["a"]] * 4),
+        "real numbers", "<U1", "as many rows",
+    ),
+    "NaN features": (
+        lambda: hp.build_chain(GRAPH, 1, method="kmeans", features=X * np.nan),
+        "finite", "NaN", "clean",
+    ),
+    "features nobody looks at": (
+        lambda: hp.build_chain(GRAPH, 1, features=X), "looks at them", "'spectral'", "kmeans",
+    ),
+    "resolution": (
+        lambda: hp.build_chain(GRAPH, 1, top=None, method="leiden", resolution=0),
+        "above 0", "0", "modularity",
+    ),
+    "clusters of wrong length": (
+        lambda: hp.build_chain(GRAPH, 1, top=None, method=returning([0, 1])),
+        "4 cluster ids", "(2,)", "np.zeros",
+    ),
+    "clusters as text": (
+        lambda: hp.build_chain(GRAPH, 1, top=None, method=returning(list("abcd"))),
+        "whole number per node, from method 'answer'", "", "np.zeros",
+    ),
+    "clusters that are NaN": (
+        lambda: hp.build_chain(GRAPH, 1, top=None, method=returning([0, 1, np.nan, 1])),
+        "4 cluster ids", "no whole numbers", "np.zeros",
+    ),
+    "no clusters": (
+        lambda: hp.build_chain(GRAPH, 1, top=None, method=returning(None)),
+        "4 cluster ids", "()", "np.zeros",
+    ),
+    "ragged clusters": (
+        lambda: hp.build_chain(GRAPH, 1, top=None, method=returning([[0], [1, 2], 3, 4])),
+        "4 cluster ids", "list", "np.zeros",
+    ),
+    "a method that takes too little": (
+        lambda: hp.build_chain(GRAPH, 1, top=None, method=lambda adjacency: [0] * 4),
+        "adjacency, num_clusters, *, seed", "lambda", "parameters",
+    ),
+    "an option that is missing": (
+        lambda: hp.build_chain(GRAPH, 1, method=lambda a, k, seed, width: a),
+        "option 'width'", "none", "width=",
+    ),
+    "a method that is a list": (
+        lambda: hp.build_chain(GRAPH, 1, method=["metis"]), "a clustering", "['metis']", "choose",
+    ),
+    "a method that is a number": (
+        lambda: hp.build_chain(GRAPH, 1, method=3), "a clustering method", "3", "choose one",
+    ),
+    "a name that is taken": (
+        lambda: hp.register("metis")(returning(None)), "a new name", "'metis'", "another name",
+    ),
     "unknown keyword": (
         lambda: hp.build_chain(GRAPH, 1, ratios=0.5), "keywords of build_chain", "ratios", "spell",
     ),
@@ -247,6 +340,34 @@ def test_pyg_data_without_nodes():
         pytest.raises(hp.HaarPoolError, match=r"number of nodes.*set data.num_nodes"),
     ):
         hp.build_chain(Data(), 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "module"),
+    [
+        ("kmeans", "sklearn"),
+        ("optics", "sklearn"),
+        ("metis", "pymetis"),
+        ("louvain", "sknetwork"),
+        ("leiden", "graspologic_native"),
+    ],
+)
+def test_a_missing_extra_says_how_to_get_it(monkeypatch, method, module):
+    for name in [name for name in sys.modules if name.split(".")[0] == module]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(hp.HaarPoolError, match=rf"'{module}'.*pip install .haarpool\[cluster\]"):
+        hp.build_chain(GRAPH, 1, top=None, method=method)
+
+
+@pytest.mark.parametrize(("backend", "module"), [("dask", "distributed"), ("ray", "ray")])
+def test_a_missing_cluster_extra(monkeypatch, backend, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with (
+        pytest.raises(hp.HaarPoolError, match=rf"pip install .haarpool\[{backend}\]"),
+        connected(backend, "tcp://127.0.0.1:1"),
+    ):
+        pass
 
 
 # ------------------------------------------------------------------ files

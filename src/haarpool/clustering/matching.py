@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from haarpool.clustering.packing import packed
-from haarpool.graph import coarse_graph, entry_rows, from_edges
+from haarpool.graph import coarse_graph, from_edges
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -60,8 +60,8 @@ def matching(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> In
 def _step(graph: sparse.csr_array, sizes: Ints, surplus: int, seed: int) -> Ints:
     """The cluster of each node, 0..M-1, after at most `surplus` merges."""
     size = len(sizes)
-    row = entry_rows(graph)
-    once = row < graph.indices
+    row = np.repeat(np.arange(size, dtype=graph.indices.dtype), np.diff(graph.indptr))
+    once = np.flatnonzero(row < graph.indices)
     u, v, weight = row[once], graph.indices[once], graph.data[once]
     if len(u) == 0:
         return packed(sizes, size - surplus)
@@ -69,19 +69,18 @@ def _step(graph: sparse.csr_array, sizes: Ints, surplus: int, seed: int) -> Ints
     tie = _random_numbers(size, seed)
     head = np.arange(size)  # the node that stands for the cluster of a node
 
-    key = _keys(u, v, weight, degree, tie)
-    merged = _first(_matched(u, v, key, size), key, surplus)
-    head[v[merged]] = u[merged]
-    surplus -= len(merged)
+    first, second = _matched(u, v, _keys(u, v, weight, degree, tie), size, surplus)
+    head[second] = first
+    surplus -= len(first)
     if surplus:
         alone = np.ones(size, bool)
-        alone[u[merged]] = alone[v[merged]] = False
+        alone[first] = alone[second] = False
         lone, pair, total = _ties_to_pairs(u, v, weight, alone, head)
         key = _keys(lone, pair, total, np.bincount(head, degree, size).astype(np.float64), tie)
-        merged = _first(_matched(lone, pair, key, size), key, surplus)
-        head[lone[merged]] = pair[merged]
-        alone[lone[merged]] = False
-        surplus -= len(merged)
+        first, second = _matched(lone, pair, key, size, surplus)
+        head[first] = second
+        alone[first] = False
+        surplus -= len(first)
     if surplus:
         around = np.full(size, size)  # the cluster a node is tied to most; last, nodes without any
         rising = np.argsort(key, kind="stable")
@@ -112,16 +111,16 @@ def _paired(nodes: Ints, around: Ints, sizes: Ints) -> tuple[Ints, Ints]:
     return nodes[first], nodes[first + 1]
 
 
-def _random_numbers(count: int, seed: int) -> Keys:
-    """Odd numbers of 64 bits, one per node, by SplitMix64: the same everywhere."""
+def _random_numbers(count: int, seed: int) -> NDArray[np.uint32]:
+    """Odd numbers of 32 bits, one per node, by SplitMix64: the same everywhere."""
     z = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z += np.uint64(int(seed) * 0xD1342543DE82EF95 % 2**64)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (z ^ (z >> np.uint64(31))) | np.uint64(1)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
 
 
-def _keys(u: Nodes, v: Nodes, weight: Floats, degree: Floats, tie: Keys) -> Keys:
+def _keys(u: Nodes, v: Nodes, weight: Floats, degree: Floats, tie: NDArray[np.uint32]) -> Keys:
     """One number per edge that sorts by relative weight, then at random.
 
     Weights are rounded to float32, as sums of the same numbers in another order must be equal.
@@ -130,19 +129,20 @@ def _keys(u: Nodes, v: Nodes, weight: Floats, degree: Floats, tie: Keys) -> Keys
     scale = 1 / np.sqrt(np.maximum(degree, 1e-300))
     relative = (scale[u] * scale[v] * weight).astype(np.float32)
     key = relative.view(np.uint32).astype(np.uint64) << np.uint64(32)
-    key |= (tie[u] * tie[v]) >> np.uint64(32)
+    key |= tie[u] * tie[v]  # modulo 2**32
     return key
 
 
-def _matched(u: Nodes, v: Nodes, key: Keys, size: int) -> Ints:
-    """Indices of edges without a common node, to which no other edge could be added."""
+def _matched(u: Nodes, v: Nodes, key: Keys, size: int, most: int) -> tuple[Nodes, Nodes]:
+    """The ends of edges without a common node: all to which none could be added, or the `most`
+    heaviest of these.
+    """
     taken = []
-    index = np.arange(len(u))
     free = np.ones(size, bool)
     best = np.zeros(size, np.uint64)
-    partner = np.empty(size, np.int64)
+    partner = np.empty(size, u.dtype)
     rounds = 0
-    while len(index):
+    while len(u):
         rounds += 1
         if rounds == ROUNDS_BY_WEIGHT:
             key = key & np.uint64(2**32 - 1)
@@ -157,17 +157,15 @@ def _matched(u: Nodes, v: Nodes, key: Keys, size: int) -> Ints:
         top = top[(partner[a] == b) & (partner[b] == a)]
         if len(top) == 0:
             break
-        taken.append(index[top])
+        taken.append((u[top], v[top], key[top]))
         free[u[top]] = free[v[top]] = False
         left = np.flatnonzero(free[u])
         left = left[free[v[left]]]
-        u, v, key, index = u[left], v[left], key[left], index[left]
-    return np.concatenate(taken) if taken else index
-
-
-def _first(edges: Ints, key: Keys, count: int) -> Ints:
-    """The `count` heaviest of `edges`."""
-    if len(edges) <= count:
-        return edges
-    edges = np.sort(edges)
-    return edges[np.argsort(~key[edges], kind="stable")[:count]]
+        u, v, key = u[left], v[left], key[left]
+    if not taken:
+        return u[:0], v[:0]
+    first, second, keys = (np.concatenate(parts) for parts in zip(*taken, strict=True))
+    if len(first) > most:
+        heaviest = np.lexsort((first, ~keys))[:most]
+        first, second = first[heaviest], second[heaviest]
+    return first, second

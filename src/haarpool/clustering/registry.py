@@ -25,8 +25,8 @@ class Method:
         name: what `build_chain(method=...)` calls it.
         function: `f(adjacency, num_clusters, *, seed, ...)` of a checked CSR adjacency (symmetric,
             weights > 0, self-loops kept) with 1 < num_clusters < N -> N cluster ids. Ids may have
-            gaps; nodes of id -1 are noise, each a cluster of its own. Keyword-only parameters are
-            its options; if one is `features`, it receives the node features, (N, d) or None.
+            gaps; nodes of id -1 are noise, each a cluster of its own. Further parameters are its
+            options; if one is `features`, it receives the node features, (N, d) or None.
         version: of its code; another version gives other chains, so cached ones are not used.
         batched: the same for all graphs of a batch at once, where that is faster:
             `f(batch, num_clusters, *, seed, ...)`, ids of a graph counted from its first node.
@@ -44,9 +44,13 @@ class Method:
 
     @cached_property
     def keywords(self) -> dict[str, Any]:
-        """Its keyword-only parameters with their defaults."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        """Its parameters behind the first two, with their defaults."""
+        try:
+            parameters = list(inspect.signature(self.function).parameters.values())
+        except (TypeError, ValueError):  # some functions that are not written in Python
+            return {}
+        named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return {p.name: p.default for p in parameters[2:] if p.kind in named}
 
     @property
     def options(self) -> dict[str, Any]:
@@ -105,13 +109,19 @@ def find_method(method: str | Clustering, options: dict[str, Any]) -> Method:
     if callable(method):
         name = getattr(method, "__name__", type(method).__name__)
         found = next((m for m in _METHODS.values() if m.function is method), Method(name, method))
-    elif method in _METHODS:
+    elif isinstance(method, str) and method in _METHODS:
         found = _METHODS[method]
     else:
         raise HaarPoolError(
             f"a clustering method out of {sorted(_METHODS)}",
             f"{method!r}",
             "choose one of these, pass a function, or your own clusters to Chain.from_parents",
+        )
+    if "seed" not in found.keywords:
+        raise HaarPoolError(
+            "a clustering f(adjacency, num_clusters, *, seed)",
+            f"{found.name}, which takes no seed",
+            "give it these parameters, and options behind them",
         )
     for name in options:
         if name not in found.options:
@@ -120,6 +130,11 @@ def find_method(method: str | Clustering, options: dict[str, Any]) -> Method:
                 f"{list(found.options) or 'none'}",
                 f"{name}={options[name]!r}",
                 "check the spelling",
+            )
+    for name, value in (found.options | options).items():
+        if value is inspect.Parameter.empty:
+            raise HaarPoolError(
+                f"option {name!r} of method {found.name!r}", "none", f"pass {name}=..."
             )
     return found
 
