@@ -13,6 +13,8 @@ clusters of former steps, whose inner weight adds to their degree, grow evenly.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,9 @@ Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 Nodes = NDArray[Any]  # of 32 or 64 bits, as the graph has them
 
+Edges = tuple[Nodes, Nodes, Keys]  # u, v, and by what they are sorted
+
+BLOCK = 2**20  # entries of the graph that are worked on at a time, so that they stay in the cache
 ROUNDS_BY_WEIGHT = 16  # weights that rise along a path would need one round per edge
 
 
@@ -60,24 +65,22 @@ def matching(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> In
 def _step(graph: sparse.csr_array, sizes: Ints, surplus: int, seed: int) -> Ints:
     """The cluster of each node, 0..M-1, after at most `surplus` merges."""
     size = len(sizes)
-    row = np.repeat(np.arange(size, dtype=graph.indices.dtype), np.diff(graph.indptr))
-    once = np.flatnonzero(row < graph.indices)
-    u, v, weight = row[once], graph.indices[once], graph.data[once]
-    if len(u) == 0:
-        return packed(sizes, size - surplus)
     degree = graph @ np.ones(size)
     tie = _random_numbers(size, seed)
     head = np.arange(size)  # the node that stands for the cluster of a node
 
-    first, second = _matched(u, v, _keys(u, v, weight, degree, tie), size, surplus)
+    edges = [(u, v, _keys(u, v, weight, degree, tie)) for u, v, weight in _edges(graph)]
+    if not edges:
+        return packed(sizes, size - surplus)
+    first, second = _matched(edges, size, surplus)
     head[second] = first
     surplus -= len(first)
     if surplus:
         alone = np.ones(size, bool)
         alone[first] = alone[second] = False
-        lone, pair, total = _ties_to_pairs(u, v, weight, alone, head)
+        lone, pair, total = _ties_to_pairs(graph, alone, head)
         key = _keys(lone, pair, total, np.bincount(head, degree, size).astype(np.float64), tie)
-        first, second = _matched(lone, pair, key, size, surplus)
+        first, second = _matched([(lone, pair, key)], size, surplus)
         head[first] = second
         alone[first] = False
         surplus -= len(first)
@@ -91,14 +94,33 @@ def _step(graph: sparse.csr_array, sizes: Ints, surplus: int, seed: int) -> Ints
     return number[head]
 
 
+def _edges(graph: sparse.csr_array) -> Iterator[tuple[Nodes, Nodes, Floats]]:
+    """Edges (u, v, weight), u < v, some rows at a time: so no array is as large as the graph."""
+    pointer, index = graph.indptr, graph.indices
+    first = 0
+    while first < graph.shape[0]:
+        last = int(np.searchsorted(pointer, pointer[first] + BLOCK, side="right")) - 1
+        last = max(last, first + 1)
+        entries = slice(pointer[first], pointer[last])
+        nodes = np.arange(first, last, dtype=index.dtype)
+        row, column = np.repeat(nodes, np.diff(pointer[first : last + 1])), index[entries]
+        once = np.flatnonzero(row < column)
+        if len(once):
+            yield row[once], column[once], graph.data[entries][once]
+        first = last
+
+
 def _ties_to_pairs(
-    u: Nodes, v: Nodes, weight: Floats, alone: NDArray[np.bool_], head: Ints
+    graph: sparse.csr_array, alone: NDArray[np.bool_], head: Ints
 ) -> tuple[Nodes, Nodes, Floats]:
     """(lone node, pair, weight between them): edges to both nodes of a pair add up."""
-    between = np.flatnonzero(alone[u] != alone[v])
-    u, v = u[between], v[between]
-    lone, inside = np.where(alone[u], u, v), np.where(alone[u], v, u)
-    ties = from_edges(lone, head[inside], weight[between], len(head)).tocoo()
+    parts = []
+    for u, v, weight in _edges(graph):
+        between = np.flatnonzero(alone[u] != alone[v])
+        u, v = u[between], v[between]
+        parts.append((np.where(alone[u], u, v), np.where(alone[u], v, u), weight[between]))
+    lone, inside, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
+    ties = from_edges(lone, head[inside], weight, len(head)).tocoo()
     return ties.row, ties.col, ties.data
 
 
@@ -133,39 +155,50 @@ def _keys(u: Nodes, v: Nodes, weight: Floats, degree: Floats, tie: NDArray[np.ui
     return key
 
 
-def _matched(u: Nodes, v: Nodes, key: Keys, size: int, most: int) -> tuple[Nodes, Nodes]:
+def _matched(edges: list[Edges], size: int, most: int) -> tuple[Nodes, Nodes]:
     """The ends of edges without a common node: all to which none could be added, or the `most`
     heaviest of these.
     """
     taken = []
     free = np.ones(size, bool)
     best = np.zeros(size, np.uint64)
-    partner = np.empty(size, u.dtype)
-    rounds = 0
-    while len(u):
-        rounds += 1
+    partner = np.empty(size, edges[0][0].dtype)
+    for rounds in count(1):
         if rounds == ROUNDS_BY_WEIGHT:
-            key = key & np.uint64(2**32 - 1)
+            edges = [(u, v, key & np.uint64(2**32 - 1)) for u, v, key in edges]
         best[:] = 0
-        np.maximum.at(best, u, key)
-        np.maximum.at(best, v, key)
-        top = np.flatnonzero(key == best[u])
-        top = top[key[top] == best[v[top]]]
+        for u, v, key in edges:
+            np.maximum.at(best, u, key)
+            np.maximum.at(best, v, key)
+        u, v, key = _joined([_heaviest(*block, best) for block in edges])
         # Should two of these edges meet, with equal keys, only the last one counts.
-        a, b = u[top], v[top]
-        partner[a], partner[b] = b, a
-        top = top[(partner[a] == b) & (partner[b] == a)]
-        if len(top) == 0:
+        partner[u], partner[v] = v, u
+        kept = np.flatnonzero((partner[u] == v) & (partner[v] == u))
+        if len(kept) == 0:
             break
-        taken.append((u[top], v[top], key[top]))
-        free[u[top]] = free[v[top]] = False
-        left = np.flatnonzero(free[u])
-        left = left[free[v[left]]]
-        u, v, key = u[left], v[left], key[left]
-    if not taken:
-        return u[:0], v[:0]
-    first, second, keys = (np.concatenate(parts) for parts in zip(*taken, strict=True))
+        u, v, key = u[kept], v[kept], key[kept]
+        taken.append((u, v, key))
+        free[u] = free[v] = False
+        edges = [_left(*block, free) for block in edges]
+    first, second, keys = _joined(taken) if taken else (u, v, key)
     if len(first) > most:
         heaviest = np.lexsort((first, ~keys))[:most]
         first, second = first[heaviest], second[heaviest]
     return first, second
+
+
+def _heaviest(u: Nodes, v: Nodes, key: Keys, best: Keys) -> Edges:
+    top = np.flatnonzero(key == best[u])
+    top = top[key[top] == best[v[top]]]
+    return u[top], v[top], key[top]
+
+
+def _left(u: Nodes, v: Nodes, key: Keys, free: NDArray[np.bool_]) -> Edges:
+    left = np.flatnonzero(free[u])
+    left = left[free[v[left]]]
+    return u[left], v[left], key[left]
+
+
+def _joined(blocks: list[Edges]) -> Edges:
+    u, v, key = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    return u, v, key
