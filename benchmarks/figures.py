@@ -23,6 +23,9 @@ class Figure:
     most: float | None = None
     note: str = ""
 
+    def __post_init__(self) -> None:
+        self.value = float(self.value)  # not numpy's, for JSON
+
     @property
     def reached(self) -> bool:
         """Whether the value lies where it should."""

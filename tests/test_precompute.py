@@ -146,6 +146,8 @@ def test_batches_can_be_cut():
     assert [g.shape[0] for g in batch] == [1, 2, 3, 4]
     assert [g.shape[0] for g in batch[1:3]] == [2, 3]
     assert batch.take(np.array([3, 0]))[0].sizes.tolist() == [4, 1]
+    assert batch[-1].shape == batch[3].shape == (4, 4)
+    assert len(batch[3:1]) == 0
     with pytest.raises(IndexError):
         batch[4]
     with pytest.raises(IndexError):

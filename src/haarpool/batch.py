@@ -63,7 +63,12 @@ class Batch(Sequence[sparse.csr_array]):
     def __getitem__(self, g: slice) -> Batch: ...
     def __getitem__(self, g: int | slice) -> sparse.csr_array | Batch:
         """The adjacency matrix of one graph, or a batch of some that follow each other."""
-        first, last, step = g.indices(len(self)) if isinstance(g, slice) else (g, g + 1, 1)
+        if isinstance(g, slice):
+            first, last, step = g.indices(len(self))
+            last = max(first, last)
+        else:
+            first, step = (g + len(self) if g < 0 else g), 1
+            last = first + 1
         if not 0 <= first <= last <= len(self) or step != 1:
             raise IndexError(f"graph {g} of {len(self)}")
         whole, a, b = self.adjacency, self.start[first], self.start[last]

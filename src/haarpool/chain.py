@@ -343,8 +343,9 @@ def _checked_parents(parents: Any) -> tuple[Ints, ...]:
             "at least one parent vector", "none", "pass one vector of cluster ids per step"
         )
     checked: list[Ints] = []
+    size = 0
     for j, given in enumerate(steps):
-        parent = as_array(given, f"parents[{j}]").copy()
+        parent = as_array(given, f"parents[{j}]")
         if parent.ndim != 1 or parent.size == 0:
             raise HaarPoolError(
                 f"parents[{j}] as a vector with one cluster id per node",
@@ -357,27 +358,29 @@ def _checked_parents(parents: Any) -> tuple[Ints, ...]:
                 f"dtype {parent.dtype}",
                 "convert with .astype(int) if the values are whole numbers",
             )
-        size = len(parent) if j == 0 else int(checked[-1].max()) + 1
+        size = size or len(parent)
         if len(parent) != size:
             raise HaarPoolError(
                 f"parents[{j}] of length {size}, the number of clusters of step {j - 1}",
                 f"length {len(parent)}",
                 "give every cluster of the step before one parent",
             )
-        if parent.min() < 0 or parent.max() >= size:
+        least, largest = int(parent.min()), int(parent.max())
+        if least < 0 or largest >= size:
             raise HaarPoolError(
                 f"cluster ids in 0..{size - 1} in parents[{j}] (never more clusters than nodes)",
-                f"ids from {parent.min()} to {parent.max()}",
+                f"ids from {least} to {largest}",
                 "renumber with np.unique(parents, return_inverse=True)[1]",
             )
-        unused = np.flatnonzero(np.bincount(parent) == 0)
-        if unused.size:
+        members = np.bincount(parent)
+        if members.min() == 0:
             raise HaarPoolError(
                 f"cluster ids without gaps in parents[{j}]",
-                f"no node in cluster {unused[0]} (largest id {parent.max()})",
+                f"no node in cluster {members.argmin()} (largest id {largest})",
                 "renumber with np.unique(parents, return_inverse=True)[1]",
             )
-        checked.append(_frozen(parent.astype(np.int64)))
+        checked.append(_frozen(parent.astype(np.int64)))  # a copy
+        size = largest + 1
     return tuple(checked)
 
 

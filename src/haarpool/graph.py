@@ -30,9 +30,9 @@ def as_adjacency(graph: Any, *, symmetrize: bool = False) -> sparse.csr_array:
     array([[0., 2.],
            [2., 0.]])
     """
-    if type(graph) is sparse.csr_array and graph.dtype == np.float64 and graph.indptr[-1] > 0:
-        graph.check_format(full_check=False)
-        if graph.has_canonical_format and is_canonical(graph):
+    if type(graph) is sparse.csr_array and graph.dtype == np.float64 and graph.nnz > 0:
+        _check_format(graph)
+        if graph.indices.dtype == np.int32 and is_canonical(graph):
             return graph.copy()  # nothing to do, which is quick to find out
     entries = entries_of(graph)
     adjacency = from_edges(entries.rows, entries.columns, entries.weights, entries.size)
@@ -102,27 +102,35 @@ def entries_of(graph: Any) -> Entries:
 
 
 def is_canonical(adjacency: sparse.csr_array) -> bool:
-    """Whether there is nothing to refuse or repair: weights > 0 and finite, exactly symmetric."""
-    weights = adjacency.data
-    if not (np.isfinite(weights).all() and (weights > 0).all()):
+    """Whether there is nothing to refuse or repair: sorted, weights > 0 and finite, symmetric."""
+    size, weights = adjacency.shape[0], adjacency.data
+    place = entry_rows(adjacency) * size + adjacency.indices
+    rising = bool((place[1:] > place[:-1]).all())
+    if not (rising and np.isfinite(weights).all() and (weights > 0).all()):
         return False
-    return _is_symmetric(adjacency)
+    return size == adjacency.shape[1] and _is_symmetric(adjacency)
 
 
 def _is_symmetric(adjacency: sparse.csr_array) -> bool:
     """Whether A = Aᵀ, to the last bit."""
-    if adjacency.nnz < 2**17:  # sorting is quicker than what scipy does before it begins
-        size, row, column = adjacency.shape[0], entry_rows(adjacency), adjacency.indices
-        mirrored = column.astype(np.int64) * size + row
-        order = np.argsort(mirrored)
-        return np.array_equal(mirrored[order], row * size + column) and np.array_equal(
-            adjacency.data[order], adjacency.data
-        )
+    if adjacency.shape[0] <= 128:
+        dense = adjacency.toarray()
+        return np.array_equal(dense, dense.T)
     other = sparse.csr_array(adjacency.T)
     return all(
         np.array_equal(getattr(adjacency, part), getattr(other, part))
         for part in ("indptr", "indices", "data")
     )
+
+
+def _check_format(matrix: Any) -> None:
+    """Compressed matrices, whose indices scipy trusts."""
+    try:
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise HaarPoolError(
+            "a valid sparse matrix", f"one with broken indices ({error})", "build it anew"
+        ) from error
 
 
 def _from_array(graph: Any) -> Entries:
@@ -134,15 +142,15 @@ def _from_array(graph: Any) -> Entries:
             "pass one row and one column per node, a networkx graph or a PyG Data",
         )
     precision = _precision(matrix.dtype)
+    if hasattr(matrix, "check_format"):
+        _check_format(matrix)
+    if sparse.issparse(matrix) and matrix.format == "csr":
+        size = matrix.shape[0]
+        return Entries(entry_rows(matrix), matrix.indices, matrix.data, size, precision)
     try:
-        if hasattr(matrix, "check_format"):  # compressed formats, whose indices scipy trusts
-            matrix.check_format(full_check=True)
-        if sparse.issparse(matrix) and matrix.format == "csr":
-            size = matrix.shape[0]
-            return Entries(entry_rows(matrix), matrix.indices, matrix.data, size, precision)
         entries = sparse.coo_array(matrix if sparse.issparse(matrix) else matrix.astype(np.float64))
         return Entries(entries.row, entries.col, entries.data, matrix.shape[0], precision)
-    except ValueError as error:
+    except ValueError as error:  # coordinates are checked here
         raise HaarPoolError(
             "a valid sparse matrix", f"one with broken indices ({error})", "build it anew"
         ) from error
