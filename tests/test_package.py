@@ -39,6 +39,13 @@ def test_every_name_is_there_and_listed():
         hp.adjiont  # noqa: B018  # the access is the test
 
 
+def test_no_name_is_also_a_module():
+    """Importing a submodule would put it in the place of the name."""
+    package = resources.files("haarpool")
+    modules = {entry.name.removesuffix(".py") for entry in package.iterdir()}
+    assert not modules & set(hp.__all__)
+
+
 def test_version_and_typing_marker():
     assert hp.__version__ == metadata.version("haarpool")
     assert resources.files("haarpool").joinpath("py.typed").is_file()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 import networkx as nx
@@ -131,7 +132,7 @@ def test_chains_are_a_sequence():
 
 
 def test_more_graphs_than_a_block(monkeypatch):
-    monkeypatch.setattr(sys.modules["haarpool.precompute"], "BLOCK", 4)
+    monkeypatch.setattr(import_module("haarpool.chains"), "BLOCK", 4)
     dataset = some_graphs(11)
     chains = hp.precompute(dataset + dataset[:3], 2, cache=False)
     assert list(chains) == [hp.build_chain(graph, 2) for graph in dataset + dataset[:3]]
@@ -352,7 +353,7 @@ def test_a_cache_that_can_only_be_read(cache, monkeypatch):
 
 
 def test_a_locked_cache_is_waited_for_or_left_alone(cache, monkeypatch):
-    monkeypatch.setattr(sys.modules["haarpool.cache"], "WAIT", 0.1)
+    monkeypatch.setattr(import_module("haarpool.cache"), "WAIT", 0.1)
     dataset = some_graphs(5)
     hp.precompute(dataset, 3, cache=cache)
     other = sqlite3.connect(cache / "chains.sqlite", isolation_level=None)

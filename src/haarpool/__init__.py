@@ -16,13 +16,13 @@ if TYPE_CHECKING:
         sparsity,
     )
     from haarpool.chain import Chain
+    from haarpool.chains import Chains, precompute
     from haarpool.clustering import clusterings, register
     from haarpool.coarsening import build_chain
     from haarpool.coefficients import join, split, threshold
     from haarpool.errors import HaarPoolError, HaarPoolWarning
     from haarpool.graph import as_adjacency
     from haarpool.plan import TransformPlan
-    from haarpool.precompute import Chains, precompute
     from haarpool.quality import step_quality
     from haarpool.transform import adjoint, compress, expand, forward_transform
 
@@ -37,7 +37,7 @@ _MODULES = {
     "errors": ["HaarPoolError", "HaarPoolWarning"],
     "graph": ["as_adjacency"],
     "plan": ["TransformPlan"],
-    "precompute": ["Chains", "precompute"],
+    "chains": ["Chains", "precompute"],
     "quality": ["step_quality"],
     "transform": ["adjoint", "compress", "expand", "forward_transform"],
 }

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from haarpool.cache import ChainCache
+from haarpool.chains import Chains, precompute
 from haarpool.clustering import clusterings, find_method
 from haarpool.coarsening import build_chain
 from haarpool.datasets import TUGraphs, read_dataset
 from haarpool.errors import HaarPoolError
 from haarpool.parallel import connected
-from haarpool.precompute import Chains, precompute
 
 
 def chain(arguments: Namespace) -> None:
