@@ -78,6 +78,9 @@ CASES = {
     "unknown measure": (
         lambda: hp.build_chain(GRAPH, 1, measure="area"), "measure in", "'area'", "choose",
     ),
+    "unknown order of many": (
+        lambda: hp.precompute([GRAPH], 1, order="size"), "order in", "'size'", "choose",
+    ),
     "no graph": (lambda: CHAIN.adjacency(0), "knows its graph", "parents alone", "adjacency="),
     # graphs
     "NaN weight": (lambda: hp.build_chain(changed(np.nan), 1), "finite", "NaN", "clean"),

@@ -142,6 +142,20 @@ def test_more_graphs_than_a_block(monkeypatch):
     assert list(hp.precompute(batch, 2, cache=False)) == list(chains[:11])
 
 
+def test_chunks_are_bounded(monkeypatch):
+    """However fast the graphs before them were, large graphs do not pile up."""
+    fitting = import_module("haarpool.chains")._fitting
+    assert fitting(np.array([20] * 500)) == 500
+    assert fitting(np.array([1000] * 500)) == 16
+    assert fitting(np.array([20, 20, 2000, 20])) == 2
+    assert fitting(np.array([2000, 20])) == 1
+    assert fitting(np.array([1024])) == 1
+    monkeypatch.setattr(import_module("haarpool.chains"), "CHUNK_ENTRIES", 1000)
+    dataset = some_graphs(12)
+    chains = hp.precompute(dataset, 2, cache=False)
+    assert list(chains) == [hp.build_chain(graph, 2) for graph in dataset]
+
+
 def test_batches_can_be_cut():
     batch = as_batch([np.eye(n) for n in (1, 2, 3, 4)])
     assert [g.shape[0] for g in batch] == [1, 2, 3, 4]

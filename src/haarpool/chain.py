@@ -92,8 +92,7 @@ class Chain:
 
     def __post_init__(self) -> None:
         """Check everything, whichever way the chain is made."""
-        _check_choice("order", self.order, get_args(Order))
-        _check_choice("measure", self.measure, get_args(Measure))
+        check_choices(self.order, self.measure)
         object.__setattr__(self, "parents", _checked_parents(self.parents))
         if self._base is not None and self._base.shape[0] != self.sizes[0]:
             raise HaarPoolError(
@@ -397,6 +396,8 @@ def ranges(starts: Ints, lengths: Ints, stride: int = 1) -> Ints:
     return result
 
 
-def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise HaarPoolError(f"{name} in {choices}", f"{value!r}", f"choose one of {choices}")
+def check_choices(order: str, measure: str) -> None:
+    """Raise unless these are an order and a measure of a chain."""
+    for name, value, kind in (("order", order, Order), ("measure", measure, Measure)):
+        if value not in (choices := get_args(kind)):
+            raise HaarPoolError(f"{name} in {choices}", f"{value!r}", f"choose one of {choices}")

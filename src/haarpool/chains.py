@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from haarpool.batch import Batch, as_batch
 from haarpool.cache import ChainCache, pack, unpack
-from haarpool.chain import Chain, Measure, Order
+from haarpool.chain import Chain, Measure, Order, check_choices
 from haarpool.clustering import Clustering
 from haarpool.coarsening import as_features, coarsen
 from haarpool.errors import HaarPoolError
@@ -34,6 +34,7 @@ Floats = NDArray[np.float64]
 
 BLOCK = 2048  # graphs read, checked and looked up at a time
 LARGE = 1024  # nodes; such a graph travels alone
+CHUNK_ENTRIES = 2**24  # of the dense matrices that a method may make of a chunk
 _FORMAT = "haarpool chain 1"
 
 
@@ -135,6 +136,7 @@ def precompute(
     [Chain(8 -> 4 -> 1), Chain(4 -> 2 -> 1)]
     """
     recipe = Recipe.of(num_levels, ratio, top, method, seed, sizes, **options)
+    check_choices(order, measure)
     start = time.perf_counter()
     store = None
     if cache is not False and recipe.method.version is not None:
@@ -257,14 +259,22 @@ def _chunks(
     left = sum(map(len, todo))
     for block, numbers in zip(blocks, todo, strict=True):
         while numbers:
-            number = pace.number(left)
-            if any(block.batch.sizes[numbers[:number]] > LARGE):
-                number = 1
+            number = _fitting(block.batch.sizes[numbers[: pace.number(left)]])
             some, numbers = numbers[:number], numbers[number:]
             left -= len(some)
             batch, nodes = block.batch.take(np.array(some))
             features = None if block.features is None else block.features[nodes]
             yield [block.keys[g] for g in some], batch, features, recipe
+
+
+def _fitting(sizes: NDArray[np.int64]) -> int:
+    """How many graphs, of these sizes, may stand in one chunk."""
+    large = sizes > LARGE
+    if large[0]:
+        return 1
+    end = int(large.argmax()) if large.any() else len(sizes)
+    fitting = int(np.searchsorted(np.cumsum(sizes[:end] ** 2), CHUNK_ENTRIES, side="right"))
+    return max(1, fitting)
 
 
 def solve(

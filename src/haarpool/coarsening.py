@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from haarpool.batch import Batch, coarse_batch
-from haarpool.chain import Chain, Measure, Order
+from haarpool.chain import Chain, Measure, Order, check_choices
 from haarpool.clustering import Clustering, cluster
 from haarpool.errors import HaarPoolError
 from haarpool.graph import as_adjacency, as_array
@@ -68,6 +68,7 @@ def build_chain(
     Chain(34 -> 10 -> 4)
     """
     recipe = Recipe.of(num_levels, ratio, top, method, seed, sizes, **options)
+    check_choices(order, measure)
     adjacency = as_adjacency(graph, symmetrize=symmetrize)
     columns = None if features is None else as_features(features, adjacency.shape[0], recipe)
     (steps,) = coarsen(Batch.of(adjacency), recipe, columns)
