@@ -52,7 +52,7 @@ class ChainCache:
     def __init__(self, folder: str | PathLike[str] | None = None) -> None:
         self.path = cache_folder(folder) / "chains.sqlite"
         self._connection: sqlite3.Connection | None = None
-        self._said: set[str] = set()
+        self._given_up: set[str] = set()  # reading or writing, after it failed
 
     def read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """The packed chains (see `unpack`) of those keys that are here and whole."""
@@ -61,13 +61,13 @@ class ChainCache:
         for start in range(0, len(keys), 500):  # below the limit of SQLite
             some = keys[start : start + 500]
             query = f"SELECT key, parents FROM chains WHERE key IN ({','.join('?' * len(some))})"
-            for key, value in self._run(partial(_fetch, query, some)):
+            for key, value in self._run("read", partial(_fetch, query, some)):
                 if isinstance(value, bytes) and value[-_CHECK:] == _checksum(key, value[:-_CHECK]):
                     found[key] = value[:-_CHECK]
                 else:
                     damaged += 1
         if damaged:
-            self._say(f"{damaged} damaged chain(s) in {self.path} are computed again")
+            _say(f"{damaged} damaged chain(s) in {self.path} are computed again")
         return found
 
     def write(self, chains: Iterable[tuple[bytes, bytes]]) -> None:
@@ -79,13 +79,13 @@ class ChainCache:
                 connection.executemany("INSERT OR REPLACE INTO chains VALUES (?, ?)", rows)
             return []
 
-        self._run(insert)
+        self._run("write", insert)
 
     def info(self) -> CacheInfo:
         """The file, the number of chains in it and its size."""
         if not self.path.exists():
             return CacheInfo(self.path, 0, 0)
-        count = self._run(partial(_fetch, "SELECT count(*) FROM chains", []))
+        count = self._run("read", partial(_fetch, "SELECT count(*) FROM chains", []))
         return CacheInfo(self.path, count[0][0] if count else 0, self.path.stat().st_size)
 
     def clear(self) -> None:
@@ -100,19 +100,23 @@ class ChainCache:
             self._connection.close()
             self._connection = None
 
-    def _run(self, action: Callable[[sqlite3.Connection], list[Any]]) -> list[Any]:
+    def _run(self, what: str, action: Callable[[sqlite3.Connection], list[Any]]) -> list[Any]:
         """Do something with the database; a damaged one is replaced, a hopeless one left alone."""
+        if what in self._given_up:
+            return []
         try:
             try:
                 return action(self._open())
             except sqlite3.DatabaseError as error:
                 if (error.sqlite_errorcode & 0xFF) not in _DAMAGE:
                     raise
-                self._say(f"the cache {self.path} is damaged ({error}) and built anew")
+                _say(f"the cache {self.path} is damaged ({error}) and built anew")
                 self.clear()
                 return action(self._open())
         except (sqlite3.Error, OSError) as error:
-            self._say(f"the cache {self.path} cannot be used ({error}); going on without it")
+            if not self._given_up:
+                _say(f"the cache {self.path} cannot be used ({error}); going on without it")
+            self._given_up |= {"read", "write"} if what == "read" else {"write"}
             return []
 
     def _open(self) -> sqlite3.Connection:
@@ -123,11 +127,9 @@ class ChainCache:
                 self._connection.execute(_TABLE)
         return self._connection
 
-    def _say(self, message: str) -> None:
-        kind = message.split("(")[0]
-        if kind not in self._said:
-            self._said.add(kind)
-            warnings.warn(message, HaarPoolWarning, stacklevel=5)
+
+def _say(message: str) -> None:
+    warnings.warn(message, HaarPoolWarning, stacklevel=5)
 
 
 def _fetch(query: str, values: Sequence[bytes], connection: sqlite3.Connection) -> list[Any]:

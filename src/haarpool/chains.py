@@ -6,6 +6,7 @@ The work is done by `solve`, which loads neither torch nor PyTorch Geometric.
 from __future__ import annotations
 
 import json
+import struct
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Sized
@@ -26,7 +27,7 @@ from haarpool.chain import Chain, Measure, Order, check_choices
 from haarpool.clustering import Clustering
 from haarpool.coarsening import as_features, coarsen
 from haarpool.errors import HaarPoolError
-from haarpool.parallel import Pace, spread
+from haarpool.parallel import Pace, check_jobs, spread
 from haarpool.quality import StepQuality, dataset_quality
 from haarpool.recipe import Ratio, Recipe, Sizes
 
@@ -122,7 +123,8 @@ def precompute(
     Args:
         dataset: graphs in any form that `as_adjacency` takes, for instance a PyG dataset.
         num_levels, ratio, top, method, seed, sizes, order, measure, symmetrize, options: see
-            `build_chain`. A method without version (a bare function) is not cached.
+            `build_chain`. A method without version (a bare function), or with an option that is no
+            plain value, is not cached.
         features: for methods that look at node features: an (N, d) array per graph, or the name
             of an attribute of every graph, such as "x".
         n_jobs: processes; -1 takes all cores. Inside `with joblib.parallel_config(...)`, for
@@ -137,9 +139,10 @@ def precompute(
     """
     recipe = Recipe.of(num_levels, ratio, top, method, seed, sizes, **options)
     check_choices(order, measure)
+    check_jobs(n_jobs)
     start = time.perf_counter()
     store = None
-    if cache is not False and recipe.method.version is not None:
+    if cache is not False and recipe.is_repeatable:
         store = ChainCache(None if cache is True else cache)
     total = len(dataset) if isinstance(dataset, Sized) else None
     hidden = None if progress is None else not progress
@@ -218,6 +221,7 @@ def _features(given: Sequence[Any], first: int, batch: Batch, recipe: Recipe) ->
 def _keys(batch: Batch, features: Floats | None, recipe: Recipe) -> list[bytes]:
     """What a chain depends on, as one hash per graph: graph, features, recipe, code version."""
     head = json.dumps([_FORMAT, recipe.describe()], sort_keys=True, default=repr).encode()
+    width = -1 if features is None else features.shape[1]
     adjacency, start = batch.adjacency, batch.start
     degree = np.diff(adjacency.indptr).astype("<i8")
     entry = adjacency.indptr[start]
@@ -225,7 +229,7 @@ def _keys(batch: Batch, features: Floats | None, recipe: Recipe) -> list[bytes]:
     weight = adjacency.data.astype("<f8")
     keys = []
     for (a, b), (c, d) in zip(pairwise(start.tolist()), pairwise(entry.tolist()), strict=True):
-        content = sha256(head)
+        content = sha256(head + struct.pack("<3q", b - a, d - c, width))
         for part in (degree[a:b], column[c:d], weight[c:d]):
             content.update(part)
         if features is not None:

@@ -41,6 +41,14 @@ class Pace:
         return max(1, min(self._number, share))
 
 
+def check_jobs(n_jobs: Any) -> None:
+    """Raise unless this is a number of processes as joblib counts them."""
+    if n_jobs is not None and (not isinstance(n_jobs, int) or n_jobs == 0):
+        raise HaarPoolError(
+            "n_jobs >= 1, or -1 for all cores", f"{n_jobs!r}", "leave it out for one process"
+        )
+
+
 def spread(
     function: Callable[..., Any], chunks: Iterable[tuple[Any, ...]], n_jobs: int | None
 ) -> Iterator[tuple[Any, float]]:

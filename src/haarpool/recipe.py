@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from haarpool.clustering import Clustering, Method, find_method
 from haarpool.errors import HaarPoolError
 
 Ints = NDArray[np.int64]
+MAX_LEVELS = 1000  # each may only repeat the one below, but it takes memory
 Ratio = float | Iterable[float]
 Sizes = Iterable[int] | Literal["paper"] | None
 
@@ -78,6 +80,15 @@ class Recipe:
         # The small number keeps 0.29 · 100 from being 28.
         return np.maximum(1, (ratio * sizes + 1e-9).astype(np.int64))
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether another run could tell that it has the same recipe."""
+        try:
+            json.dumps(self.describe())
+        except (TypeError, ValueError):
+            return False
+        return self.method.version is not None
+
     def describe(self) -> dict[str, Any]:
         """All parameters by name, the method by name and code version."""
         names = ("num_levels", "ratio", "top", "sizes", "seed", "options")
@@ -92,9 +103,9 @@ def _checked_steps(num_levels: int | None) -> int | None:
         steps = operator.index(num_levels)
     except TypeError:
         steps = 0
-    if steps < 1:
+    if not 1 <= steps <= MAX_LEVELS:
         raise HaarPoolError(
-            "num_levels >= 1, or None to go on to one node",
+            f"num_levels >= 1 (and <= {MAX_LEVELS}), or None to go on to one node",
             f"{num_levels!r}",
             "count the poolings of your network",
         )

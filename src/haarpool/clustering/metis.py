@@ -6,6 +6,7 @@ import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ Ints = NDArray[np.int64]
 
 # METIS adds weights up in integers, which in some builds have 32 bits.
 LARGEST_SUM = 2**30
+
+_ONE_AT_A_TIME = Lock()  # of several threads: they share the place that METIS prints to
 
 
 def metis(
@@ -43,7 +46,7 @@ def metis(
     if graph.nnz == 0:  # nothing to cut: parts of even size
         return np.arange(graph.shape[0]) % num_clusters
     pymetis = extra("pymetis")
-    with _no_printing():
+    with _ONE_AT_A_TIME, _no_printing():
         partition = pymetis.part_graph(
             num_clusters,
             pymetis.CSRAdjacency(adj_starts=graph.indptr, adjacent=graph.indices),
