@@ -333,7 +333,7 @@ def test_one_damaged_chain_is_computed_again(cache):
         for (key, _), value in zip(rows, values, strict=True):
             connection.execute("UPDATE chains SET parents = ? WHERE key = ?", (value, key))
     connection.close()
-    with pytest.warns(hp.HaarPoolWarning, match=r"3 damaged chain.*computed again"):
+    with pytest.warns(hp.HaarPoolWarning, match=r"damaged chains.*computed again"):
         second = hp.precompute(dataset, 3, cache=cache)
     assert (second.computed, second.cached) == (3, 17)
     assert list(second) == list(first)

@@ -53,21 +53,20 @@ class ChainCache:
         self.path = cache_folder(folder) / "chains.sqlite"
         self._connection: sqlite3.Connection | None = None
         self._given_up: set[str] = set()  # reading or writing, after it failed
+        self._damaged = False
 
     def read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """The packed chains (see `unpack`) of those keys that are here and whole."""
         found = {}
-        damaged = 0
         for start in range(0, len(keys), 500):  # below the limit of SQLite
             some = keys[start : start + 500]
             query = f"SELECT key, parents FROM chains WHERE key IN ({','.join('?' * len(some))})"
             for key, value in self._run("read", partial(_fetch, query, some)):
                 if isinstance(value, bytes) and value[-_CHECK:] == _checksum(key, value[:-_CHECK]):
                     found[key] = value[:-_CHECK]
-                else:
-                    damaged += 1
-        if damaged:
-            _say(f"{damaged} damaged chain(s) in {self.path} are computed again")
+                elif not self._damaged:
+                    self._damaged = True
+                    _say(f"damaged chains in {self.path} are computed again")
         return found
 
     def write(self, chains: Iterable[tuple[bytes, bytes]]) -> None:
@@ -108,7 +107,7 @@ class ChainCache:
             try:
                 return action(self._open())
             except sqlite3.DatabaseError as error:
-                if (error.sqlite_errorcode & 0xFF) not in _DAMAGE:
+                if (getattr(error, "sqlite_errorcode", 0) & 0xFF) not in _DAMAGE:
                     raise
                 _say(f"the cache {self.path} is damaged ({error}) and built anew")
                 self.clear()

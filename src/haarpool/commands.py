@@ -20,6 +20,8 @@ from haarpool.parallel import connected
 
 def chain(arguments: Namespace) -> None:
     """`haarpool chain`: chains of a dataset into the cache."""
+    if arguments.address and not arguments.backend:
+        raise HaarPoolError("--backend together with --address", "none", "add --backend dask")
     dataset = read_dataset(arguments.dataset, arguments.root)
     cache: Any = False if arguments.no_cache else arguments.cache or True
     results = []
@@ -132,13 +134,17 @@ def _recipes(arguments: Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
         "seed": arguments.seed,
         "symmetrize": arguments.symmetrize,
     }
+    chosen: dict[str, Any] = {}
     for option in arguments.option:
         name, equals, value = option.partition("=")
         if not equals:
             raise HaarPoolError("--option NAME=VALUE", f"{option!r}", "for example xi=0.1")
-        recipe[name] = _value(value)
-    for method in arguments.method.split(","):
-        yield method.strip(), recipe
+        chosen[name] = _value(value)
+    methods = [name.strip() for name in arguments.method.split(",")]
+    for method in methods:  # all of them, before the first one starts to work
+        find_method(method, chosen)
+    for method in methods:
+        yield method, recipe | chosen
 
 
 def _numbers(text: str, name: str, *, many: bool = False) -> Any:

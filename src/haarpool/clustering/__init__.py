@@ -19,6 +19,7 @@ from haarpool.clustering.points import dbscan, hdbscan, kmeans, optics, spectral
 from haarpool.clustering.registry import (
     Clustering,
     Method,
+    add_method,
     checked_ids,
     clusterings,
     find_method,
@@ -26,10 +27,11 @@ from haarpool.clustering.registry import (
     register,
 )
 from haarpool.clustering.spectral import spectral, spectral_batch
+from haarpool.errors import HaarPoolError
 
 __all__ = ["Clustering", "Method", "cluster", "clusterings", "find_method", "register"]
 
-register("spectral", version="2", batched=spectral_batch)(spectral)
+add_method(Method("spectral", spectral, "2", spectral_batch))
 register("spectral-kmeans", version="1")(spectral_kmeans)
 for function in (dbscan, hdbscan, kmeans, leiden, louvain, matching, metis, optics, paris):
     register(function.__name__, version="1")(function)
@@ -74,5 +76,15 @@ def _one(
 ) -> NDArray[np.int64]:
     mine = adjacency.copy()  # a method may do with it what it likes
     size = adjacency.shape[0]
-    ids = checked_ids(method.function(mine, number, seed=seed, **options), size, method)
+    try:
+        result = method.function(mine, number, seed=seed, **options)
+    except (TypeError, ValueError) as error:
+        chosen = {k: v for k, v in options.items() if v is not method.keywords.get(k)}
+        if isinstance(error, HaarPoolError) or not chosen.keys() - {"features"}:
+            raise
+        reason = str(error).strip().partition("\n")[0]
+        raise HaarPoolError(
+            f"options that method {method.name!r} takes", f"{chosen} ({reason})", "see its help"
+        ) from error
+    ids = checked_ids(result, size, method)
     return matching(adjacency, number, seed=seed) if ids.max() + 1 == size else ids

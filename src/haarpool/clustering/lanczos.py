@@ -8,8 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import csgraph
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+from haarpool.errors import HaarPoolError
 
 Floats = NDArray[np.float64]
 
@@ -17,7 +18,18 @@ Floats = NDArray[np.float64]
 # what is split: ε is far above sqrt(1e-16). And it is far below the gaps that matter.
 BY_PLACE, BY_INDEX = 1e-4, 1e-6
 ROUNDS = 8  # how far a node looks around itself
-RESTARTS = 40  # of Lanczos; long thin graphs would need thousands
+RESTARTS = 30  # of Lanczos; long thin graphs would need thousands
+PRECISION = 1e-8  # so that rounding does not decide
+
+
+def check_range(least: float, largest: float) -> None:
+    """Raise if weights differ so much that their products vanish."""
+    if least / largest < 1e-100:
+        raise HaarPoolError(
+            "edge weights within 100 orders of magnitude for method 'spectral'",
+            f"weights from {least:g} to {largest:g}",
+            "take their logarithm, or drop the small ones",
+        )
 
 
 def potential(average: Callable[[Floats], Floats], degree: Floats) -> Floats:
@@ -46,12 +58,12 @@ def _by_index(size: int) -> Floats:
     return BY_INDEX * index[:, None]
 
 
-def leading(adjacency: sparse.csr_array, number: int) -> Floats:
-    """(N, number) leading eigenvectors of D^-1/2 A D^-1/2 by Lanczos, roughly.
+def leading(adjacency: sparse.csr_array, number: int) -> Floats | None:
+    """(N, number) leading eigenvectors of D^-1/2 A D^-1/2 by Lanczos, or None if it takes too long.
 
-    Where Lanczos does not converge, two columns come back: the first eigenvector, which is known,
-    and the order of a breadth-first walk, along which a long graph may be cut as well.
+    That happens in long graphs, whose leading eigenvalues lie close together.
     """
+    check_range(adjacency.data.min(initial=1), adjacency.data.max(initial=1))
     graph = adjacency + sparse.diags_array((adjacency.sum(axis=1) == 0).astype(np.float64))
     graph = sparse.csr_array(graph / graph.data.max())
     graph = graph * (graph.shape[0] / graph.sum())
@@ -63,12 +75,15 @@ def leading(adjacency: sparse.csr_array, number: int) -> Floats:
     start = root * (1 + 0.5 * np.cos(np.arange(len(root))))  # the same in every run
     try:
         values, vectors = eigsh(
-            matrix, number, which="LA", v0=start, tol=1e-3, maxiter=RESTARTS, ncv=2 * number + 20
+            matrix,
+            number,
+            which="LA",
+            v0=start,
+            tol=PRECISION,
+            maxiter=RESTARTS,
+            ncv=2 * number + 20,
         )
     except ArpackNoConvergence:
-        walked = csgraph.breadth_first_order(graph, 0, return_predecessors=False)
-        order = np.full(len(root), len(root), np.float64)
-        order[walked] = np.arange(len(walked))
-        return np.stack([root / np.linalg.norm(root), order / np.linalg.norm(order)], axis=1)
+        return None
     largest_first: Floats = vectors[:, np.argsort(-values)]
     return largest_first

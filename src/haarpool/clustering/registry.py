@@ -66,16 +66,13 @@ class Method:
 _METHODS: dict[str, Method] = {}
 
 
-def register(
-    name: str, *, version: str | None = None, batched: Clustering | None = None
-) -> Callable[[Clustering], Clustering]:
+def register(name: str, *, version: str | None = None) -> Callable[[Clustering], Clustering]:
     """Add a clustering of your own under a name; use it as a decorator.
 
     Args:
         name: for `build_chain(method=name)`.
         version: of its code. Change it with the code: chains are cached only for a method that
             has one, and used only for the same one.
-        batched: see `Method`.
 
     >>> @register("halves", version="1")
     ... def halves(adjacency, num_clusters, *, seed):
@@ -87,12 +84,24 @@ def register(
     """
 
     def add(function: Clustering) -> Clustering:
-        if name in _METHODS and _METHODS[name].function.__module__ != function.__module__:
-            raise HaarPoolError("a new name for a clustering", f"{name!r}", "choose another name")
-        _METHODS[name] = Method(name, function, version, batched)
+        add_method(Method(name, function, version))
         return function
 
     return add
+
+
+def add_method(method: Method) -> None:
+    """Put a method into the list; a second one of the same name must come from the same module."""
+    known = _METHODS.get(method.name)
+    if not callable(method.function):
+        raise HaarPoolError(
+            "a function", f"{method.function!r}", "write @register(...) above a function"
+        )
+    if known and known.function.__module__ != method.function.__module__:
+        raise HaarPoolError(
+            "a new name for a clustering", f"{method.name!r}", "choose another name"
+        )
+    _METHODS[method.name] = method
 
 
 def clusterings() -> dict[str, str]:
@@ -146,9 +155,11 @@ def checked_ids(result: Any, size: int, method: Method) -> NDArray[np.int64]:
         ids = as_array(result, "cluster ids")
         if ids.shape != (size,):
             got = f"shape {ids.shape}"
-        elif ids.dtype.kind not in "iu" and not np.array_equal(ids, np.trunc(ids.astype(float))):
-            got = f"ids that are no whole numbers, dtype {ids.dtype}"
-    except (HaarPoolError, TypeError, ValueError):
+        elif ids.dtype.kind not in "biuf":
+            got = f"dtype {ids.dtype}"
+        elif ids.dtype.kind == "f" and not ((np.abs(ids) < 2**53) & (ids == np.trunc(ids))).all():
+            got = "ids that are no whole numbers"
+    except HaarPoolError:
         got = f"{type(result).__name__}"
     if got:
         raise HaarPoolError(
