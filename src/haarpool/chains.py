@@ -90,8 +90,11 @@ class Chains(Sequence[Chain]):
 
     def quality(self) -> list[StepQuality]:
         """Per level the means over all graphs: sizes, edge cut, balance, singletons, seconds."""
-        keys = (key for block in self._blocks for key in block.keys)
-        return dataset_quality(self, (unpack(self._packed[key])[1] for key in keys))
+        batches = (
+            (block.batch, [unpack(self._packed[key]) for key in block.keys])
+            for block in self._blocks
+        )
+        return dataset_quality(batches)
 
     def __repr__(self) -> str:
         return f"Chains({len(self)} graphs, {self.computed} computed in {self.seconds:.1f} s)"
@@ -187,6 +190,10 @@ def _blocks(
             columns = _features(features[first : first + len(some)], first, batch, recipe)
         yield Block(batch, columns, _keys(batch, columns, recipe))
         first += len(some)
+    if isinstance(features, Sequence) and not isinstance(features, str) and len(features) != first:
+        raise HaarPoolError(
+            f"features of {first} graphs", f"{len(features)}", "pass one array per graph"
+        )
 
 
 def _slices(dataset: Iterable[Any]) -> Iterator[Sequence[Any]]:

@@ -41,7 +41,9 @@ def _run(parsed: argparse.Namespace) -> int:
 
         getattr(commands, parsed.run)(parsed)
         sys.stdout.flush()
-    except HaarPoolError as error:
+    except BrokenPipeError:  # `haarpool ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (HaarPoolError, OSError) as error:  # an OSError: a folder without rights, a full disk
         if parsed.debug:
             raise
         print(f"haarpool: {error}", file=sys.stderr)
@@ -51,8 +53,6 @@ def _run(parsed: argparse.Namespace) -> int:
             raise
         print("haarpool: interrupted; run it again to go on", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # `haarpool ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

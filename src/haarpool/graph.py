@@ -30,9 +30,9 @@ def as_adjacency(graph: Any, *, symmetrize: bool = False) -> sparse.csr_array:
     array([[0., 2.],
            [2., 0.]])
     """
-    if type(graph) is sparse.csr_array and graph.dtype == np.float64 and graph.nnz > 0:
+    if type(graph) is sparse.csr_array and graph.ndim == 2 and graph.dtype == np.float64:
         _check_format(graph)
-        if graph.indices.dtype == np.int32 and is_canonical(graph):
+        if graph.nnz > 0 and graph.indices.dtype == np.int32 and is_canonical(graph):
             return graph.copy()  # nothing to do, which is quick to find out
     entries = entries_of(graph)
     adjacency = from_edges(entries.rows, entries.columns, entries.weights, entries.size)

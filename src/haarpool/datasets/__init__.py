@@ -32,9 +32,10 @@ def find_dataset(name: str | PathLike[str], root: str | PathLike[str] | None = N
             if tu_files(folder):
                 return folder
     expected, got = "a dataset in TU layout or its folder", f"{str(name)!r}"
-    if Path(name).is_dir():
-        got = f"the folder {name} without NAME_A.txt and NAME_graph_indicator.txt"
-        raise HaarPoolError(expected, got, "check the folder")
+    for place in [*places, Path(name)]:
+        if place.is_dir():
+            got = f"the folder {place} without NAME_A.txt and NAME_graph_indicator.txt"
+            raise HaarPoolError(expected, got, "check the folder")
     if not base:
         remedy = "pass --root DIR or set HAARPOOL_DATA to the folder that holds datasets"
         raise HaarPoolError(expected, got, remedy)
