@@ -37,6 +37,7 @@ def data(tmp_path):
     size = len((folder / "RANDOM_graph_indicator.txt").read_text().splitlines())
     labels = "\n".join(str(i % 3) for i in range(size))
     (folder / "RANDOM_node_labels.txt").write_text(labels)
+    (tmp_path / "data" / "EMPTY").mkdir()
     return tmp_path / "data"
 
 
@@ -199,6 +200,22 @@ BAD = {
     ),
     "no such graph": (["plot", "chain", "RANDOM", "--graph", "30"], "0..29"),
     "no such kind of figure": (["plot", "chain", "RANDOM", "--out", "x.xyz"], ".png, .pdf or .svg"),
+    "no jobs": (["chain", "RANDOM", "--jobs", "0"], "n_jobs >= 1"),
+    "an argument as an option": (
+        ["chain", "RANDOM", "--option", "method=metis"], "options of method 'spectral'",
+    ),
+    "an option of the second method": (
+        ["chain", "RANDOM", "--method", "dbscan,optics", "--option", "eps=1"], "method 'optics'",
+    ),
+    "an option that is refused": (
+        ["chain", "RANDOM", "--method", "kmeans", "--option", "n_init=abc"], "'n_init': 'abc'",
+    ),
+    "address of no cluster": (["chain", "RANDOM", "--address", "tcp://x:1"], "--backend"),
+    "endless levels": (["chain", "RANDOM", "--levels", "99999999999"], "num_levels"),
+    "a folder that is no dataset": (["chain", "EMPTY"], "EMPTY without NAME_A.txt"),
+    "out into no folder": (
+        ["plot", "chain", "RANDOM", "--out", "/nowhere/x.png"], "/nowhere/x.png",
+    ),
     "seed": (["chain", "RANDOM", "--seed", "-1"], "a seed in"),
 }  # fmt: skip
 
@@ -223,6 +240,15 @@ def test_debug_shows_where(data):
     _, err = run("chain", "NOTHING", "--debug", code=1, HAARPOOL_DATA=data)
     assert "Traceback" in err
     assert "HaarPoolError" in err
+
+
+def test_trouble_with_files_is_one_line(cache, monkeypatch, capsys):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied", "chains.sqlite")
+
+    monkeypatch.setattr("haarpool.cache.ChainCache.info", refuse)
+    assert cli.main(["cache", "--info", "--cache", str(cache)]) == 2
+    assert capsys.readouterr().err == ("haarpool: [Errno 13] Permission denied: 'chains.sqlite'\n")
 
 
 def test_damaged_files_name_the_line(data):

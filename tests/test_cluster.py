@@ -1,8 +1,11 @@
 """The same work on a Dask or a Ray cluster: real ones, on this machine, one worker killed."""
 
+import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -13,6 +16,7 @@ import pytest
 import haarpool as hp
 from haarpool.cache import ChainCache
 from haarpool.parallel import connected
+from test_precompute import some_graphs, write_tu
 
 
 def dataset(count=120, size=40):
@@ -71,6 +75,15 @@ def test_dask_by_address(dask_cluster):
     with connected("dask", dask_cluster.scheduler_address):
         chains = hp.precompute(graphs, 2, cache=False)
     assert list(chains) == list(hp.precompute(graphs, 2, cache=False))
+
+
+def test_dask_from_the_shell(dask_cluster, tmp_path):
+    folder = write_tu(tmp_path, "RANDOM", some_graphs(40))
+    address = dask_cluster.scheduler_address
+    arguments = ["chain", str(folder), "--levels", "2", "--no-cache", "--json"]
+    command = [sys.executable, "-m", "haarpool", *arguments, "--backend", "dask"]
+    done = subprocess.run([*command, "--address", address], capture_output=True, check=True)
+    assert json.loads(done.stdout)[0]["computed"] == 40
 
 
 def test_ray():

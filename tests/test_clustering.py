@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib import import_module
 
+import joblib
 import networkx as nx
 import numpy as np
 import pytest
@@ -116,11 +117,42 @@ def test_same_seed_same_chain_in_another_process_with_other_threads():
     assert len(outputs.pop().splitlines()) == len(METHODS)
 
 
-def test_seed_matters_where_something_is_drawn():
+@pytest.mark.parametrize(
+    "method", ["matching", "metis", "louvain", "leiden", "kmeans", "spectral-kmeans"]
+)
+def test_seed_matters_where_something_is_drawn(method):
     graph = nx.gnm_random_graph(60, 120, seed=0)
-    for method in ("matching", "metis", "louvain"):
-        chains = {hp.build_chain(graph, 2, method=method, seed=s).digest for s in range(4)}
-        assert len(chains) > 1
+    chains = {hp.build_chain(graph, 2, method=method, seed=s).digest for s in range(6)}
+    assert len(chains) > 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_weights_decide(method):
+    """Heavy pairs around a ring, whose ends are numbered so that order does not help."""
+    ring = [0, 5, 1, 4, 2, 7, 3, 6]
+    A = np.zeros((8, 8))
+    for i, (u, v) in enumerate(zip(ring, ring[1:] + ring[:1], strict=True)):
+        A[u, v] = A[v, u] = 1.0 if i % 2 else 100.0
+    parent = hp.build_chain(A, 1, top=None, method=method).parents[0]
+    pairs = {frozenset(np.flatnonzero(parent == p).tolist()) for p in set(parent)}
+    assert pairs == {frozenset(p) for p in ((0, 5), (1, 4), (2, 7), (3, 6))}
+
+
+def test_clusters_of_graph_distances_stay_within_components():
+    graph = nx.disjoint_union_all([nx.path_graph(4)] * 3)
+    component = np.repeat(np.arange(3), 4)
+    for method in ("dbscan", "optics", "hdbscan"):
+        parent = hp.build_chain(graph, 1, top=None, method=method).parents[0]
+        for p in set(parent):
+            assert len(set(component[parent == p])) == 1
+
+
+def test_metis_does_not_print_and_leaves_the_output_alone(capfd):
+    """Not even from several threads, which share it."""
+    with joblib.parallel_config(backend="threading", n_jobs=4):
+        hp.precompute([nx.star_graph(n) for n in range(8, 60)], 3, method="metis", cache=False)
+    print("still here")
+    assert capfd.readouterr().out == "still here\n"
 
 
 # ------------------------------------------------------------------ how many clusters
@@ -272,6 +304,22 @@ def test_large_graphs(method, name):
         assert len(few.sizes) == 3
         assert few.sizes[1] <= 12
         assert few.sizes[2] <= 3
+
+
+@pytest.mark.parametrize("name", ["grid", "path"])
+def test_few_clusters_of_a_large_graph_are_even(name):
+    step = hp.step_quality(hp.build_chain(LARGE[name], sizes=[20]), 0)
+    assert step.clusters == 20
+    assert step.balance < 2
+    other = hp.step_quality(hp.build_chain(LARGE[name], sizes=[20], method="metis"), 0)
+    assert step.cut < 1.5 * other.cut
+
+
+def test_extreme_weights_of_a_large_graph():
+    A = LARGE["path"].copy()
+    A[0, 1] = A[1, 0] = 1e-200
+    with pytest.raises(hp.HaarPoolError, match="orders of magnitude"):
+        hp.build_chain(A, 1, top=None)
 
 
 @pytest.mark.parametrize("name", ["grid", "uniform"])

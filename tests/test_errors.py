@@ -30,6 +30,12 @@ def changed(value, row=0, column=1):
     return graph
 
 
+def short_of_data():
+    matrix = sparse.csr_array(GRAPH)
+    matrix.data = matrix.data[:2]
+    return matrix
+
+
 def returning(value):
     def answer(adjacency, num_clusters, *, seed):
         return value
@@ -227,6 +233,40 @@ CASES = {
         lambda: hp.build_chain(GRAPH, 1, top=None, method=returning([0, 1, np.nan, 1])),
         "4 cluster ids", "no whole numbers", "np.zeros",
     ),
+    "clusters that are infinite": (
+        lambda: hp.build_chain(GRAPH, 1, top=None, method=returning([np.inf] * 4)),
+        "4 cluster ids", "no whole numbers", "np.zeros",
+    ),
+    "clusters too large for a number": (
+        lambda: hp.build_chain(GRAPH, 1, top=None, method=returning([2**70] * 4)),
+        "4 cluster ids", "object", "np.zeros",
+    ),
+    "complex clusters": (
+        lambda: hp.build_chain(GRAPH, 1, top=None, method=returning([1j] * 4)),
+        "4 cluster ids", "complex", "np.zeros",
+    ),
+    "an option that is refused": (
+        lambda: hp.build_chain(GRAPH, 1, top=None, method="dbscan", eps=-1),
+        "options that method 'dbscan' takes", "{'eps': -1}", "help",
+    ),
+    "an option of the wrong kind": (
+        lambda: hp.build_chain(GRAPH, 1, top=None, method="kmeans", n_init="many"),
+        "options that method 'kmeans' takes", "many", "help",
+    ),
+    "no function": (lambda: hp.register("zz")(3), "a function", "3", "above a function"),
+    "too many levels": (lambda: hp.build_chain(GRAPH, 10**9), "<= 1000", "1000000000", "poolings"),
+    "no jobs": (lambda: hp.precompute([GRAPH], 1, n_jobs=0), "n_jobs >= 1", "0", "leave it out"),
+    "half a job": (lambda: hp.precompute([GRAPH], 1, n_jobs=0.5), "n_jobs", "0.5", "leave it out"),
+    "features of too many graphs": (
+        lambda: hp.precompute([GRAPH], 1, method="kmeans", features=[X, X], cache=False),
+        "features of 1 graphs", "2", "one array per graph",
+    ),
+    "a sparse vector": (
+        lambda: hp.build_chain(sparse.csr_array([1.0, 2.0]), 1), "square", "(2,)", "per node",
+    ),
+    "sparse matrix without its weights": (
+        lambda: hp.build_chain(short_of_data(), 1), "valid sparse", "", "anew",
+    ),
     "no clusters": (
         lambda: hp.build_chain(GRAPH, 1, top=None, method=returning(None)),
         "4 cluster ids", "()", "np.zeros",
@@ -335,6 +375,15 @@ def test_bad_input(name):
     assert str(error) == f"expected {error.expected}, got {error.got}; {error.remedy}"
     assert isinstance(error, ValueError)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_an_error_of_a_users_own_method_is_not_hidden():
+    def broken(adjacency, num_clusters, *, seed):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine") as caught:
+        hp.build_chain(GRAPH, 1, top=None, method=broken)
+    assert not isinstance(caught.value, hp.HaarPoolError)
 
 
 def test_pyg_data_without_nodes():

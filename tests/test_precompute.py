@@ -127,7 +127,9 @@ def test_chains_are_a_sequence():
     assert repr(chains).startswith("Chains(7 graphs, 7 computed in")
     with pytest.raises(IndexError, match="chain 7 of 7"):
         chains[7]
-    assert [step.level for step in chains.quality()] == [0, 1]
+    for step, own in zip(chains.quality(), itertools.count()):
+        single = [hp.step_quality(chain, own) for chain in chains]
+        assert np.allclose(step[:6], np.mean([s[:6] for s in single], axis=0))
     assert list(hp.precompute([], 2, cache=False)) == []
 
 
@@ -260,6 +262,43 @@ def test_what_the_key_depends_on(cache):
     assert explicit.cached == 2
 
 
+def test_keys_know_sizes(cache):
+    """Where all content is zero, the shape is all there is."""
+    z = np.zeros
+    for size, width in ((2, None), (4, None), (2, 1), (4, 2), (8, 1), (2, 4)):
+        features = None if width is None else [z((size, width))]
+        chains = hp.precompute(
+            [z((size, size))], 1, method="kmeans", features=features, cache=cache
+        )
+        assert chains.computed == 1
+        assert chains[0].sizes[0] == size
+
+
+def test_options_that_are_no_plain_values_are_not_cached(cache):
+    @hp.register("table", version="1")
+    def table(adjacency, num_clusters, *, seed, ids=()):
+        return np.asarray(ids)[: adjacency.shape[0]]
+
+    try:
+        for ids in (np.zeros(3000, int), np.r_[0, 1, np.zeros(2998, int)]):
+            chains = hp.precompute([np.eye(9)], 1, top=None, method="table", ids=ids, cache=cache)
+            assert (chains.computed, chains.cached) == (1, 0)
+            assert chains[0].sizes[1] == len(set(ids.tolist()))
+    finally:
+        del registry._METHODS["table"]
+
+
+def test_one_thread_for_linear_algebra():
+    """Else the sums, and so the clusters, could depend on how many there are."""
+    from threadpoolctl import threadpool_info
+
+    def spy(adjacency, num_clusters, *, seed):
+        assert {library["num_threads"] for library in threadpool_info()} <= {1}
+        return np.arange(adjacency.shape[0]) // 2
+
+    hp.precompute(some_graphs(3), 2, method=spy)
+
+
 def test_another_version_of_a_method_is_another_method(cache):
     def halves(adjacency, num_clusters, *, seed):
         return np.arange(adjacency.shape[0]) % 2
@@ -367,13 +406,16 @@ def test_a_cache_that_can_only_be_read(cache, monkeypatch):
 
 
 def test_a_locked_cache_is_waited_for_or_left_alone(cache, monkeypatch):
-    monkeypatch.setattr(import_module("haarpool.cache"), "WAIT", 0.1)
+    monkeypatch.setattr(import_module("haarpool.cache"), "WAIT", 0.5)
+    monkeypatch.setattr(import_module("haarpool.chains"), "BLOCK", 1)
     dataset = some_graphs(5)
     hp.precompute(dataset, 3, cache=cache)
     other = sqlite3.connect(cache / "chains.sqlite", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
+    start = time.monotonic()
     with pytest.warns(hp.HaarPoolWarning, match="locked"):
         assert hp.precompute(dataset, 3, cache=cache).computed == 5
+    assert time.monotonic() - start < 1.5  # once, not for each of the graphs
     other.execute("COMMIT")
     other.close()
     assert hp.precompute(dataset, 3, cache=cache).cached == 5
@@ -418,7 +460,8 @@ def test_killed_in_the_middle_and_started_again(tmp_path, cache, jobs):
     folder = write_tu(tmp_path, "RANDOM", dataset)
     arguments = ("chain", folder, "--levels", 3, "--method", "spectral-kmeans", "--json")
     run = command(*arguments, "--jobs", jobs, "--cache", cache)
-    process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    # No pipe: workers would hold its other end, and waiting for it would be waiting for them.
+    process = subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     helpers = []
     try:
         while rows(cache) == 0:
@@ -427,7 +470,7 @@ def test_killed_in_the_middle_and_started_again(tmp_path, cache, jobs):
         helpers = children(process.pid)
     finally:
         process.send_signal(signal.SIGKILL)
-        process.communicate()
+        process.wait()
     kept = rows(cache)
     assert 0 < kept < 160
     if jobs == 2:
