@@ -30,7 +30,7 @@ from haarpool.batch import Batch
 from haarpool.clustering.matching import matching
 from haarpool.clustering.metis import metis
 from haarpool.datasets import read_dataset
-from haarpool.parallel import spread
+from haarpool.parallel import CHUNK_SECONDS, spread
 
 EDGES = [1_250_000 * 2**i for i in range(4)]
 
@@ -115,7 +115,8 @@ def scheduling() -> Iterator[Figure]:
     from distributed import Client, LocalCluster
 
     graphs = nci1()
-    chunk = graphs[:1000]  # about what 0.3 s of work are
+    whole = seconds(partial(hp.precompute, graphs, 3, cache=False))
+    chunk = graphs[: int(len(graphs) * CHUNK_SECONDS / whole)]
     work = seconds(partial(hp.precompute, chunk, 3, cache=False))
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,

@@ -18,7 +18,7 @@ import joblib
 
 from haarpool.errors import HaarPoolError
 
-CHUNK_SECONDS = 0.3  # of work; handing a chunk out and back takes a few milliseconds
+CHUNK_SECONDS = 0.5  # of work; handing a chunk out and back takes a few milliseconds
 FIRST = 32  # items of a chunk before it is known how long one takes
 CONNECT_SECONDS = 10
 
@@ -36,9 +36,11 @@ class Pace:
         self._number = max(1, min(fitting, 4 * self._number))
 
     def number(self, left: int) -> int:
-        """Items for the next chunk, so many that the last ones end at about the same time."""
-        share = left if self.n_jobs == 1 else -(-left // (2 * self.n_jobs))
-        return max(1, min(self._number, share))
+        """Items for the next chunk: less towards the end, so that all workers end together."""
+        if self.n_jobs == 1:
+            return self._number
+        share = -(-left // (2 * self.n_jobs))
+        return max(1, min(self._number, share), self._number // 8)
 
 
 def check_jobs(n_jobs: Any) -> None:
