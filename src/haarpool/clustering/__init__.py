@@ -51,12 +51,12 @@ def cluster(
     all, `matching` does this step, so that every step of a chain makes a graph smaller.
     """
     sizes = batch.sizes
+    if method.batched and ((num_clusters > 1) & (num_clusters < sizes)).all():
+        return numbered(method.batched(batch, num_clusters, seed=seed, **options))
     ids = np.arange(batch.start[-1])
     for g in np.flatnonzero(num_clusters <= 1).tolist():
         ids[batch.start[g] : batch.start[g + 1]] = batch.start[g]
     todo = np.flatnonzero((num_clusters > 1) & (num_clusters < sizes))
-    if method.batched and len(todo) == len(batch):
-        return numbered(method.batched(batch, num_clusters, seed=seed, **options))
     if method.batched and len(todo):
         part, nodes = batch.take(todo)
         shift = np.repeat(batch.start[todo] - part.start[:-1], part.sizes)
