@@ -262,7 +262,7 @@ CASES = {
         "features of 1 graphs", "2", "one array per graph",
     ),
     "a sparse vector": (
-        lambda: hp.build_chain(sparse.csr_array([1.0, 2.0]), 1), "square", "(2,)", "per node",
+        lambda: hp.build_chain(sparse.csr_array([1.0, 2.0]), 1), "square", "2", "per node",
     ),
     "sparse matrix without its weights": (
         lambda: hp.build_chain(short_of_data(), 1), "valid sparse", "", "anew",
