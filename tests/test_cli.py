@@ -104,6 +104,18 @@ def test_every_argument_reaches_the_chain(data, cache):
     assert hp.precompute(graphs.batch, 2, sizes="paper", cache=cache).cached == 30
 
 
+@pytest.mark.parametrize("value", ["False", "false", "0"])
+def test_values_of_options_are_python_or_json(data, cache, value):
+    run(
+        *("chain", "RANDOM", "--root", data, "--cache", cache, "--levels", 2),
+        *("--method", "metis", "--option", f"recursive={value}"),
+    )
+    graphs = read_dataset("RANDOM", data).batch
+    wanted = 0 if value == "0" else False
+    chains = hp.precompute(graphs, 2, method="metis", recursive=wanted, cache=cache)
+    assert chains.cached == 30
+
+
 def test_statistics(data, cache):
     arguments = ("chain", "RANDOM", "--root", data, "--cache", cache, "--levels", 2, "--stats")
     out, _ = run(*arguments, "--method", "spectral,matching")

@@ -104,7 +104,9 @@ def _chain(commands: Any, shared: argparse.ArgumentParser) -> None:
     _dataset(command)
     _recipe(command)
     work = command.add_argument_group("work")
-    work.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; -1: all cores")
+    work.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="processes [1]; -1: all cores"
+    )
     work.add_argument(
         "--backend", choices=["dask", "ray"], help="work on a cluster that is running"
     )
@@ -116,7 +118,7 @@ def _chain(commands: Any, shared: argparse.ArgumentParser) -> None:
     show.add_argument(
         "--stats", action="store_true", help="per level sizes, edge cut, balance, singletons, time"
     )
-    show.add_argument("--json", action="store_true", help="the same for machines")
+    show.add_argument("--json", action="store_true", help="output as JSON, for machines")
     show.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
@@ -128,7 +130,10 @@ def _dataset(command: Any) -> None:
 def _recipe(command: Any) -> None:
     recipe = command.add_argument_group("chain")
     recipe.add_argument(
-        "--method", default="spectral", metavar="A[,B]", help="clustering; see `haarpool methods`"
+        "--method",
+        default="spectral",
+        metavar="A[,B]",
+        help="clustering [spectral]; see `haarpool methods`",
     )
     recipe.add_argument(
         "--levels", type=int, metavar="K", help="steps [as many as it takes to one]"

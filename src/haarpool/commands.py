@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from argparse import Namespace
 from collections.abc import Iterator
@@ -155,10 +156,13 @@ def _numbers(text: str, name: str, *, many: bool = False) -> Any:
 
 
 def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    """A number, True, None and so on as Python or JSON writes them; else the text itself."""
+    for read in (ast.literal_eval, json.loads):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError):
+            continue
+    return text
 
 
 def _features(arguments: Namespace, dataset: TUGraphs) -> list[Any] | None:
