@@ -62,6 +62,15 @@ def test_a_batch_gives_the_chains_of_its_graphs(batch, num_levels, top):
     assert list(chains) == [hp.build_chain(graph, num_levels, top=top) for graph in batch]
 
 
+def test_components_of_very_different_weight():
+    """Each is scaled by itself, in a batch and alone."""
+    path = nx.to_numpy_array(nx.path_graph(4))
+    graph = sparse.block_diag([path, 1e-150 * path], format="csr")
+    chain = hp.build_chain(graph, 1, top=None)
+    assert hp.precompute([graph, path], 1, top=None, cache=False)[0] == chain
+    assert chain.parents[0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
 @settings(max_examples=20)
 @given(st.lists(graphs(), min_size=1, max_size=6))
 def test_down_to_one_node_each(batch):
@@ -195,6 +204,15 @@ def test_an_error_in_a_worker_arrives():
 
     with pytest.raises(hp.HaarPoolError, match="one whole number per node"):
         hp.precompute(some_graphs(9), 2, method=nonsense, n_jobs=2)
+
+
+def test_an_error_of_a_users_own_method_arrives_as_it_is():
+    def broken(adjacency, num_clusters, *, seed, share=0.5):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine") as caught:
+        hp.precompute(some_graphs(9), 2, method=broken, n_jobs=2)
+    assert not isinstance(caught.value, hp.HaarPoolError)
 
 
 def test_workers_load_neither_torch_nor_pyg():

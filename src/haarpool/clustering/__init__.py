@@ -79,7 +79,8 @@ def _one(
     try:
         result = method.function(mine, number, seed=seed, **options)
     except (TypeError, ValueError) as error:
-        chosen = {k: v for k, v in options.items() if v is not method.keywords.get(k)}
+        usual = method.keywords
+        chosen = {k: v for k, v in options.items() if repr(v) != repr(usual.get(k))}
         if isinstance(error, HaarPoolError) or not chosen.keys() - {"features"}:
             raise
         reason = str(error).strip().partition("\n")[0]

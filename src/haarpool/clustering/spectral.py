@@ -51,7 +51,7 @@ def spectral(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> In
 
 def spectral_batch(batch: Batch, num_clusters: Ints, *, seed: int) -> Ints:
     """`spectral` on each graph of a batch; cluster ids of a graph count from its first node."""
-    if batch.dense is not None and (batch.dense.sum(axis=1) > 0).all():
+    if batch.dense is not None and _is_tame(batch.dense.sum(axis=1)):
         values, vectors = _eigen(batch.dense[None])
         # Every component has an eigenvalue of one, up to the potential. A small graph with only
         # one is done, without the detours of a batch; the numbers are the same.
@@ -187,6 +187,11 @@ def _stacks(
     return stacks
 
 
+def _is_tame(degree: Floats) -> bool:
+    """Whether there are no isolated nodes, and nothing to overflow or vanish."""
+    return bool(degree.min() > 1e-100 and degree.max() < 1e100)
+
+
 def _tame(dense: Floats) -> Floats:
     """(b, n, n) weights divided by the largest of a graph, lest sums overflow or vanish."""
     largest = dense.max(axis=(1, 2), keepdims=True)
@@ -200,7 +205,7 @@ def _eigen(stack: Floats) -> tuple[Floats, Floats]:
     """Eigenvalues (b, n), falling, and eigenvectors (b, n, n) of connected graphs, ties broken."""
     n = stack.shape[1]
     degree = stack.sum(axis=2, keepdims=True)
-    if not (degree.min() > 1e-100 and degree.max() < 1e100):
+    if not _is_tame(degree):
         stack = _tame(stack)
         degree = stack.sum(axis=2, keepdims=True)
     walk = stack / degree
