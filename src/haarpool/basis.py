@@ -84,6 +84,14 @@ def _coarse(chain: Chain, level: int) -> sparse.csr_array:
 
 def _details(chain: Chain, level: int) -> sparse.csr_array:
     """D_j, the detail vectors of one step, cluster by cluster."""
+    rows, columns, values = detail_entries(chain, level)
+    size = chain.sizes[level]
+    coarse = chain.sizes[level + 1] if level < chain.num_levels else 1
+    return _sparse(values, rows, columns, (size, size - coarse))
+
+
+def detail_entries(chain: Chain, level: int) -> tuple[Ints, Ints, Floats]:
+    """Rows, columns and values of the entries of D_j."""
     nodes, start, _ = chain.members(level)
     end = np.repeat(start[1:], np.diff(start))
     m, M = _measures(chain, level)
@@ -96,7 +104,7 @@ def _details(chain: Chain, level: int) -> sparse.csr_array:
     others = -np.sqrt(m[T] * m[i] / (M[T] * M[T + 1]))
     rows = np.concatenate([nodes[t], nodes[i]])
     columns = np.concatenate([column, np.repeat(column, after)])
-    return _sparse(np.concatenate([own, others]), rows, columns, (len(nodes), len(t)))
+    return rows, columns, np.concatenate([own, others])
 
 
 def _measures(chain: Chain, level: int) -> tuple[Floats, Floats]:

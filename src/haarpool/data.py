@@ -1,0 +1,197 @@
+"""Graphs that carry their chain: `ChainData`, and `AddHaarChain`, which makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+from torch_geometric.data import Data
+from torch_geometric.data.datapipes import functional_transform
+from torch_geometric.data.storage import GlobalStorage
+from torch_geometric.transforms import BaseTransform
+
+from haarpool.chain import Chain, check_choices
+from haarpool.coarsening import build_chain
+from haarpool.errors import HaarPoolError
+from haarpool.recipe import Recipe
+from haarpool.tensors import chain_tensors, increment, is_chain_key
+
+Domain = Literal["haar", "vertex"]
+
+
+class MissingChainError(HaarPoolError, KeyError):
+    """A graph lacks chain tensors that others of its batch have. PyG expects a KeyError."""
+
+
+class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
+    """The storage of a `ChainData`, for the sake of one error message."""
+
+    def __getitem__(self, key: str) -> Any:
+        try:
+            return super().__getitem__(key)
+        except KeyError:
+            if not is_chain_key(key):
+                raise
+        depth = next((k for k in self._mapping if k.startswith("haar_depth_")), None)
+        raise MissingChainError(
+            f"the same kind of chain in all graphs, here with {key}",
+            f"a graph with a chain of {depth.split('_')[-1]} levels" if depth else "one without",
+            "give all graphs of a dataset the same AddHaarChain, with num_levels= set",
+        )
+
+
+class ChainData(Data):  # type: ignore[misc]
+    """A PyG `Data` with the tensors of its chain (see `haarpool.tensors`).
+
+    It is batched, sliced, saved and moved by PyG's own means; `haarpool.nn` reads it, alone or in
+    a `Batch`. Transforms that change nodes or edges come before `AddHaarChain`, not after it.
+
+    >>> from torch_geometric.data import Batch
+    >>> ring = Data(x=torch.ones(6, 1), edge_index=torch.tensor(
+    ...     [[0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 0], [1, 2, 3, 4, 5, 0, 0, 1, 2, 3, 4, 5]]))
+    >>> data = ChainData.from_chain(ring, build_chain(ring, num_levels=2))
+    >>> data.chain_sizes, Batch.from_data_list([data, data]).chain_sizes
+    ((6, 3, 1), (12, 6, 2))
+    """
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__()
+        self.__dict__["_store"] = ChainStorage(_parent=self)
+        for key, value in attributes.items():
+            setattr(self, key, value)
+
+    @classmethod
+    def from_chain(cls, data: Data, chain: Chain, *, domain: Domain = "haar") -> ChainData:
+        """The same graph with a chain that you have.
+
+        Args:
+            data: the graph; a chain that it carries already is replaced.
+            chain: a chain over its nodes. If it does not know its graph it gets that of `data`.
+            domain: "vertex" leaves the bases out (see `AddHaarChain`).
+        """
+        check_domain(domain)
+        if chain.sizes[0] != data.num_nodes:
+            raise HaarPoolError(
+                f"a chain over the {data.num_nodes} nodes of the graph",
+                f"{chain!r}",
+                "build the chain from this graph",
+            )
+        if not chain.has_graph:
+            chain = Chain.from_parents(
+                chain.parents, adjacency=data, order=chain.order, measure=chain.measure
+            )
+        weight = data.edge_weight if "edge_weight" in data else None
+        dtype = weight.dtype if weight is not None and weight.is_floating_point() else torch.float32
+        kept = {key: value for key, value in data.to_dict().items() if not is_chain_key(key)}
+        if data.x is None:
+            kept.setdefault("num_nodes", data.num_nodes)
+        return cls(**kept, **chain_tensors(chain, bases=domain == "haar", dtype=dtype))
+
+    @property
+    def chain_sizes(self) -> tuple[int, ...]:
+        """(N_0, ..., N_K) of the chain, or of all chains of a batch together."""
+        trees = [key for key in self.keys() if key.startswith("haar_tree_") and is_chain_key(key)]
+        return tuple(self[f"haar_tree_{j}"].shape[-1] for j in range(len(trees)))
+
+    def __cat_dim__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
+        return -1 if is_chain_key(key) else super().__cat_dim__(key, value, *args, **kwargs)
+
+    def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_chain_key(key):
+            return increment(key, self._store._mapping)
+        return super().__inc__(key, value, *args, **kwargs)
+
+
+@functional_transform("add_haar_chain")
+class AddHaarChain(BaseTransform):  # type: ignore[misc]
+    """Build the chain of a graph and add it: `Data` -> `ChainData`.
+
+    Give it to a dataset as `pre_transform`, so that chains are built once and saved with it.
+
+    Args:
+        num_levels: K; all graphs of a batch need the same.
+        chain: instead of all parameters of `build_chain` a function from a `Data` to its `Chain`.
+        features: the name of the node features for a method that looks at them, for instance "x".
+        domain: "haar", or "vertex" to leave the bases out: smaller and faster to batch, enough for
+            pooling in the vertex domain, readouts and `HaarConv`.
+        parameters: all others of `build_chain`: ratio, top, method, seed, order, measure, ...
+
+    >>> import torch_geometric.transforms as T
+    >>> transform = T.Compose([T.Constant(), AddHaarChain(num_levels=2, method="matching")])
+    >>> transform(Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=5)).chain_sizes
+    (5, 2, 1)
+    >>> AddHaarChain(num_levels=3, seed=1)
+    AddHaarChain(num_levels=3, seed=1)
+    """
+
+    def __init__(
+        self,
+        num_levels: int | None = None,
+        *,
+        chain: Callable[[Data], Chain] | None = None,
+        features: str | None = None,
+        domain: Domain = "haar",
+        **parameters: Any,
+    ) -> None:
+        check_domain(domain)
+        given = {"num_levels": num_levels, "chain": chain, "features": features, "domain": domain}
+        defaults = {"num_levels": None, "chain": None, "features": None, "domain": "haar"}
+        self._shown = {k: v for k, v in given.items() if v != defaults[k]} | parameters
+        if chain is None:
+            parameters = {"num_levels": num_levels, **parameters}
+            _check_parameters(parameters)
+        elif not callable(chain) or set(self._shown) - {"chain", "domain"}:
+            raise HaarPoolError(
+                "chain= as a function from a Data to its Chain, and nothing else for build_chain",
+                f"chain={_shown(chain)} with {sorted(set(self._shown) - {'chain', 'domain'})}",
+                "build the chain with these inside your function",
+            )
+        self.chain, self.features, self.domain, self.parameters = (
+            chain,
+            features,
+            domain,
+            parameters,
+        )
+
+    def forward(self, data: Data) -> ChainData:
+        """The graph with its chain."""
+        if self.chain is not None:
+            chain = self.chain(data)
+            if not isinstance(chain, Chain):
+                raise HaarPoolError(
+                    "a Chain from the function chain=",
+                    f"{type(chain).__name__}",
+                    "return build_chain(...) or Chain.from_parents(...)",
+                )
+        else:
+            features = None if self.features is None else data[self.features]
+            chain = build_chain(data, features=features, **self.parameters)
+        return ChainData.from_chain(data, chain, domain=self.domain)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{key}={_shown(value)}" for key, value in self._shown.items())
+        return f"{type(self).__name__}({shown})"
+
+
+def _check_parameters(parameters: dict[str, Any]) -> None:
+    """Complain about parameters of `build_chain` when the transform is made, not at a graph."""
+    choices = {name: parameters[name] for name in ("order", "measure") if name in parameters}
+    check_choices(**({"order": "index", "measure": "children"} | choices))
+    Recipe.of(**{k: v for k, v in parameters.items() if k not in (*choices, "symmetrize")})
+
+
+def check_domain(domain: str) -> None:
+    """Raise unless this is a domain."""
+    if domain not in ("haar", "vertex"):
+        raise HaarPoolError('domain "haar" or "vertex"', f"{domain!r}", "choose one of the two")
+
+
+def _shown(value: Any) -> str:
+    """A function by its name: its address would differ in every process."""
+    named = callable(value) and hasattr(value, "__qualname__")
+    return f"{value.__module__}.{value.__qualname__}" if named else repr(value)
+
+
+# A file with these classes loads with weights_only=True, as PyG's datasets do.
+torch.serialization.add_safe_globals([ChainData, ChainStorage])

@@ -1,0 +1,273 @@
+"""The linear maps behind the layers, over the tensors of one chain or of a batch of them.
+
+    pool, unpool           P_jᵀ x: sums over clusters, level j -> j+1; P_j z
+    compress, expand       Φ_jᵀ x: coefficients of level j+1; Φ_j z
+    adjoint, forward       U_jᵀ x: coefficients of level j; U_j c
+    sum_members            sums over clusters without weights
+    sum_graphs, spread_graphs   sums over graphs; the row of its graph for each node
+    cut, paste             coefficients graph by graph <-> all coarse ones, then all details
+
+All of them gather and add (`embedding_bag` is a product with a sparse matrix), so the order of
+additions is fixed, nothing is read back from the device, and a compiler sees shapes alone. The
+backward of each map is its transpose, which can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import embedding_bag
+
+from haarpool.errors import HaarPoolError
+from haarpool.tensors import GROWTH, Basis, Tree, floats
+
+Tensors = Mapping[str, Tensor]  # a ChainData, a Batch of them, or a dict of their tensors
+
+
+def pool(x: Tensor, data: Tensors, level: int) -> Tensor:
+    """P_jᵀ x: (N_j, d) -> (N_{j+1}, d)."""
+    tree, above = tree_of(data, level), tree_of(data, level + 1)
+    return _linear(x, tree.shape[-1], "pool", tree, above)
+
+
+def unpool(z: Tensor, data: Tensors, level: int) -> Tensor:
+    """P_j z: (N_{j+1}, d) -> (N_j, d)."""
+    tree, above = tree_of(data, level), tree_of(data, level + 1)
+    return _linear(z, above.shape[-1], "unpool", tree, above)
+
+
+def compress(x: Tensor, data: Tensors, level: int) -> Tensor:
+    """Φ_jᵀ x: (N_j, d) -> (N_{j+1}, d)."""
+    tree, above = tree_of(data, level), tree_of(data, level + 1)
+    return _linear(x, tree.shape[-1], "compress", tree, above, _basis(data, level + 1))
+
+
+def expand(z: Tensor, data: Tensors, level: int) -> Tensor:
+    """Φ_j z: (N_{j+1}, d) -> (N_j, d)."""
+    tree, above = tree_of(data, level), tree_of(data, level + 1)
+    return _linear(z, above.shape[-1], "expand", tree, above, _basis(data, level + 1))
+
+
+def adjoint(x: Tensor, data: Tensors, level: int) -> Tensor:
+    """U_jᵀ x: (N_j, d) -> (N_j, d); above level 0 as Φ_{j-1}ᵀ P_{j-1} x."""
+    if level:
+        return compress(unpool(x, data, level - 1), data, level - 1)
+    tree = tree_of(data, 0)
+    return _linear(x, tree.shape[-1], "adjoint", tree, _basis(data, 0))
+
+
+def forward(c: Tensor, data: Tensors, level: int) -> Tensor:
+    """U_j c: (N_j, d) -> (N_j, d); above level 0 as P_{j-1}ᵀ Φ_{j-1} c."""
+    if level:
+        return pool(expand(c, data, level - 1), data, level - 1)
+    tree = tree_of(data, 0)
+    return _linear(c, tree.shape[-1], "forward", tree, _basis(data, 0))
+
+
+def sum_members(x: Tensor, data: Tensors, level: int) -> Tensor:
+    """Sums over clusters: (N_j, d) -> (N_{j+1}, d)."""
+    tree, above = tree_of(data, level), tree_of(data, level + 1)
+    return _linear(x, tree.shape[-1], "sum_members", tree, above)
+
+
+def sum_graphs(x: Tensor, data: Tensors, level: int) -> Tensor:
+    """Sums over the nodes of each graph: (N_j, d) -> (graphs, d)."""
+    batch, starts = graph_starts(data, level)
+    return _linear(x, batch.shape[0], "sum_graphs", batch, starts)
+
+
+def spread_graphs(z: Tensor, data: Tensors, level: int) -> Tensor:
+    """The row of its graph for each node: (graphs, d) -> (N_j, d)."""
+    batch, starts = graph_starts(data, level)
+    return _linear(z, starts.shape[0], "spread_graphs", batch, starts)
+
+
+def cut(c: Tensor, data: Tensors, level: int) -> tuple[Tensor, Tensor]:
+    """Coefficients of level j -> the N_{j+1} coarse ones, the details; each graph by graph."""
+    place = _places(data, level)
+    parts = _linear(c, place.shape[0], "cut", place)
+    coarse = tree_of(data, level + 1).shape[-1]
+    return parts[:coarse], parts[coarse:]
+
+
+def paste(coarse: Tensor, details: Tensor, data: Tensors, level: int) -> Tensor:
+    """Inverse of `cut`."""
+    place = _places(data, level)
+    return _linear(torch.cat([coarse, details]), place.shape[0], "paste", place)
+
+
+def _places(data: Tensors, level: int) -> Tensor:
+    """(N_j,) where `cut` puts each coefficient of a level."""
+    batch, starts = graph_starts(data, level)
+    above, starts_above = graph_starts(data, level + 1)
+    ends_above = torch.cat([starts_above[1:], starts_above.new_full((1,), above.shape[0])])
+    row = torch.arange(batch.shape[0], device=batch.device)
+    local = row - starts[batch]
+    coarse = ends_above[batch] - starts_above[batch]  # how many coarse rows its graph has
+    # A coarse row stands behind those of the graphs before its own; a detail behind all coarse
+    # rows, and its row number counts all coarse rows of graphs up to its own.
+    return torch.where(
+        local < coarse, starts_above[batch] + local, above.shape[0] + row - ends_above[batch]
+    )
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def tree_of(data: Tensors, level: int) -> Tensor:
+    """`haar_tree_j` of the data, or an error that says what is missing."""
+    try:
+        return data[f"haar_tree_{level}"]
+    except KeyError:
+        raise _missing(data, level) from None
+
+
+def num_graphs(data: Tensors) -> int:
+    """How many graphs there are: a shape, never a value that lies on the device."""
+    tree_of(data, 0)
+    return data[GROWTH].shape[-1]
+
+
+def graph_starts(data: Tensors, level: int) -> tuple[Tensor, Tensor]:
+    """(N_j,) the graph of each node, and (graphs,) where each graph begins."""
+    batch = tree_of(data, level)[Tree.BATCH]
+    graphs = torch.arange(num_graphs(data), device=batch.device)
+    return batch, torch.searchsorted(batch, graphs)  # rows stand graph by graph
+
+
+def _basis(data: Tensors, level: int) -> Tensor:
+    try:
+        return data[f"haar_basis_{level}"]
+    except KeyError:
+        raise HaarPoolError(
+            "data with the bases of its chains",
+            f"no haar_basis_{level}",
+            'use AddHaarChain without domain="vertex", or pool with domain="vertex"',
+        ) from None
+
+
+def _missing(data: Tensors, level: int) -> HaarPoolError:
+    top = max((j for j in range(level) if f"haar_tree_{j}" in data), default=None)
+    if top is None:
+        return HaarPoolError(
+            "data with a chain",
+            "data without one",
+            "add AddHaarChain(num_levels=...) to the transforms of the dataset",
+        )
+    return HaarPoolError(
+        f"data with a chain of at least {level} levels",
+        f"one of {top}",
+        f"use AddHaarChain(num_levels={level}), or a level below {top} in the layer",
+    )
+
+
+# ---------------------------------------------------------------------- computing
+
+
+def _linear(x: Tensor, rows: int, name: str, *tensors: Tensor) -> Tensor:
+    if x.ndim != 2 or x.shape[0] != rows:
+        raise HaarPoolError(
+            f"a signal ({rows}, d), a row for each node of its level in all graphs",
+            f"shape {tuple(x.shape)}",
+            "check the level of the layer, and that x and data belong to the same batch",
+        )
+    if x.dtype in (torch.bfloat16, torch.float16):  # sums in float32, rounded once
+        return _linear(x.float(), rows, name, *tensors).to(x.dtype)
+    result: Tensor = _Linear.apply(x, name, *tensors)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Linear(torch.autograd.Function):
+    """One of the maps; its backward is the transpose."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, name: str, *tensors: Tensor) -> Tensor:
+        ctx.name = name
+        ctx.save_for_backward(*tensors)
+        # Where its input requires a gradient embedding_bag prepares for one that nobody asks for.
+        return _MAPS[name][0](x.detach(), *tensors)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        transpose, tensors = _MAPS[ctx.name][1], ctx.saved_tensors
+        if torch.compiler.is_compiling():  # compiled code has no second derivatives to offer
+            back = _MAPS[transpose][0](grad, *tensors)
+        else:
+            back = _Linear.apply(grad, transpose, *tensors)  # type: ignore[no-untyped-call]
+        return back, None, *(None for _ in tensors)
+
+
+def _pool(x: Tensor, tree: Tensor, above: Tensor) -> Tensor:
+    weights = floats(tree[Tree.MEMBER_WEIGHT], x.dtype)
+    return _bags(x, tree[Tree.MEMBER], above[Tree.CHILD], weights)
+
+
+def _unpool(z: Tensor, tree: Tensor, above: Tensor) -> Tensor:
+    weights = floats(tree[Tree.WEIGHT], z.dtype)
+    return z.index_select(0, tree[Tree.PARENT]) * weights[:, None]
+
+
+def _compress(x: Tensor, tree: Tensor, above: Tensor, basis: Tensor) -> Tensor:
+    return _bags(x, basis[Basis.COLUMN], above[Tree.ROW], floats(basis[Basis.VALUE], x.dtype))
+
+
+def _expand(z: Tensor, tree: Tensor, above: Tensor, basis: Tensor) -> Tensor:
+    values = floats(basis[Basis.COLUMN_VALUE], z.dtype)
+    return _bags(z, basis[Basis.ROW], tree[Tree.COLUMN], values)
+
+
+def _adjoint(x: Tensor, tree: Tensor, basis: Tensor) -> Tensor:
+    return _bags(x, basis[Basis.COLUMN], tree[Tree.ROW], floats(basis[Basis.VALUE], x.dtype))
+
+
+def _forward(c: Tensor, tree: Tensor, basis: Tensor) -> Tensor:
+    values = floats(basis[Basis.COLUMN_VALUE], c.dtype)
+    return _bags(c, basis[Basis.ROW], tree[Tree.CHILD], values)
+
+
+def _sum_members(x: Tensor, tree: Tensor, above: Tensor) -> Tensor:
+    return embedding_bag(tree[Tree.MEMBER], x, above[Tree.CHILD], mode="sum")
+
+
+def _spread_members(z: Tensor, tree: Tensor, above: Tensor) -> Tensor:
+    return z.index_select(0, tree[Tree.PARENT])
+
+
+def _sum_graphs(x: Tensor, batch: Tensor, starts: Tensor) -> Tensor:
+    return embedding_bag(torch.arange(x.shape[0], device=x.device), x, starts, mode="sum")
+
+
+def _spread_graphs(z: Tensor, batch: Tensor, starts: Tensor) -> Tensor:
+    return z.index_select(0, batch)
+
+
+def _cut(c: Tensor, place: Tensor) -> Tensor:
+    return c.index_select(0, place.argsort())
+
+
+def _paste(parts: Tensor, place: Tensor) -> Tensor:
+    return parts.index_select(0, place)
+
+
+def _bags(x: Tensor, index: Tensor, starts: Tensor, weights: Tensor) -> Tensor:
+    return embedding_bag(index, x, starts, mode="sum", per_sample_weights=weights)
+
+
+# name: (function, name of the transpose)
+_MAPS: dict[str, tuple[Callable[..., Tensor], str]] = {
+    "pool": (_pool, "unpool"),
+    "unpool": (_unpool, "pool"),
+    "compress": (_compress, "expand"),
+    "expand": (_expand, "compress"),
+    "adjoint": (_adjoint, "forward"),
+    "forward": (_forward, "adjoint"),
+    "sum_members": (_sum_members, "spread_members"),
+    "spread_members": (_spread_members, "sum_members"),
+    "sum_graphs": (_sum_graphs, "spread_graphs"),
+    "spread_graphs": (_spread_graphs, "sum_graphs"),
+    "cut": (_cut, "paste"),
+    "paste": (_paste, "cut"),
+}
