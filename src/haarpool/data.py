@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import torch
 from torch_geometric.data import Data
+from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.datapipes import functional_transform
 from torch_geometric.data.storage import GlobalStorage
 from torch_geometric.transforms import BaseTransform
@@ -71,16 +72,7 @@ class ChainData(Data):  # type: ignore[misc]
             domain: "vertex" leaves the bases out (see `AddHaarChain`).
         """
         check_domain(domain)
-        if chain.sizes[0] != data.num_nodes:
-            raise HaarPoolError(
-                f"a chain over the {data.num_nodes} nodes of the graph",
-                f"{chain!r}",
-                "build the chain from this graph",
-            )
-        if not chain.has_graph:
-            chain = Chain.from_parents(
-                chain.parents, adjacency=data, order=chain.order, measure=chain.measure
-            )
+        chain = _with_graph(chain, data)
         weight = data.edge_weight if "edge_weight" in data else None
         dtype = weight.dtype if weight is not None and weight.is_floating_point() else torch.float32
         kept = {key: value for key, value in data.to_dict().items() if not is_chain_key(key)}
@@ -156,22 +148,40 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
 
     def forward(self, data: Data) -> ChainData:
         """The graph with its chain."""
-        if self.chain is not None:
-            chain = self.chain(data)
-            if not isinstance(chain, Chain):
-                raise HaarPoolError(
-                    "a Chain from the function chain=",
-                    f"{type(chain).__name__}",
-                    "return build_chain(...) or Chain.from_parents(...)",
-                )
-        else:
+        return ChainData.from_chain(data, self.build(data), domain=self.domain)
+
+    def build(self, data: Data) -> Chain:
+        """The chain of a graph; it knows its graph."""
+        if self.chain is None:
             features = None if self.features is None else data[self.features]
-            chain = build_chain(data, features=features, **self.parameters)
-        return ChainData.from_chain(data, chain, domain=self.domain)
+            return build_chain(data, features=features, **self.parameters)
+        chain = self.chain(data)
+        if not isinstance(chain, Chain):
+            raise HaarPoolError(
+                "a Chain from the function chain=",
+                f"{type(chain).__name__}",
+                "return build_chain(...) or Chain.from_parents(...)",
+            )
+        return _with_graph(chain, data)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{key}={_shown(value)}" for key, value in self._shown.items())
         return f"{type(self).__name__}({shown})"
+
+
+def _with_graph(chain: Chain, data: Data) -> Chain:
+    """The chain, with the graph of `data` if it knows none."""
+    if chain.sizes[0] != data.num_nodes:
+        raise HaarPoolError(
+            f"a chain over the {data.num_nodes} nodes of the graph",
+            f"{chain!r}",
+            "build the chain from this graph",
+        )
+    if chain.has_graph:
+        return chain
+    return Chain.from_parents(
+        chain.parents, adjacency=data, order=chain.order, measure=chain.measure
+    )
 
 
 def _check_parameters(parameters: dict[str, Any]) -> None:
@@ -193,5 +203,6 @@ def _shown(value: Any) -> str:
     return f"{value.__module__}.{value.__qualname__}" if named else repr(value)
 
 
-# A file with these classes loads with weights_only=True, as PyG's datasets do.
-torch.serialization.add_safe_globals([ChainData, ChainStorage])
+# A file with these classes loads with weights_only=True. PyG allows its own alike, but leaves out
+# the first two, which every Data holds.
+torch.serialization.add_safe_globals([DataEdgeAttr, DataTensorAttr, ChainData, ChainStorage])

@@ -1,0 +1,150 @@
+"""EigenPool: the lowest Fourier modes of each cluster, worked out once like the chain.
+
+Ma, Wang, Aggarwal, Tang, "Graph Convolutional Networks with EigenPooling", KDD 2019.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.data.datapipes import functional_transform
+
+from haarpool.data import AddHaarChain, ChainData, Domain
+from haarpool.errors import HaarPoolError
+from haarpool.modes import checked_modes, cluster_modes
+from haarpool.nn.operators import Tensors, sum_members, tree_of
+from haarpool.nn.output import PoolingOutput
+from haarpool.nn.pooling import checked_start
+from haarpool.tensors import Tree
+
+_KEY = "eigen_modes_"  # (N_j, modes): PyG joins it along the nodes and adds nothing
+
+
+@functional_transform("add_eigen_modes")
+class AddEigenModes(AddHaarChain):
+    """Build the chain of a graph and add it with the modes of its clusters: `Data` -> `ChainData`.
+
+    It does what `AddHaarChain` does, and adds for each step j = 0..K-1 `eigen_modes_j`, (N_j, H),
+    the transpose of `cluster_modes`, in float64.
+
+    Args:
+        num_modes: H; a layer may use fewer.
+        num_levels, parameters: those of `AddHaarChain`. The paper cuts by spectral clustering.
+        domain: unlike there "vertex" is the default: `EigenPooling` needs no Haar bases.
+
+    >>> edges = torch.tensor([[0, 1, 2, 3, 1, 2, 3, 0], [1, 2, 3, 0, 0, 1, 2, 3]])
+    >>> ring = Data(edge_index=edges, num_nodes=4)
+    >>> transform = AddEigenModes(num_modes=2, num_levels=2, method="matching")
+    >>> transform
+    AddEigenModes(num_modes=2, num_levels=2, method='matching')
+    >>> data = transform(ring)
+    >>> data.chain_sizes, data.eigen_modes_0.shape, data.eigen_modes_1.shape
+    ((4, 2, 1), torch.Size([4, 2]), torch.Size([2, 2]))
+    """
+
+    def __init__(
+        self,
+        num_modes: int = 2,
+        num_levels: int | None = None,
+        *,
+        domain: Domain = "vertex",
+        **parameters: Any,
+    ) -> None:
+        super().__init__(num_levels, domain=domain, **parameters)
+        self.num_modes = checked_modes(num_modes)
+        shown = {key: value for key, value in self._shown.items() if key != "domain"}
+        self._shown = {"num_modes": num_modes} | shown
+        if domain != "vertex":
+            self._shown["domain"] = domain
+
+    def forward(self, data: Data) -> ChainData:
+        """The graph with its chain and modes."""
+        chain = self.build(data)
+        result = ChainData.from_chain(data, chain, domain=self.domain)
+        for key in [key for key in result.keys() if key.startswith(_KEY)]:  # noqa: SIM118
+            del result[key]  # of another chain
+        for j in range(chain.num_levels):
+            modes = cluster_modes(chain, j, self.num_modes)
+            result[f"{_KEY}{j}"] = torch.from_numpy(modes).T.contiguous()
+        return result
+
+
+# ---------------------------------------------------------------------- the layer
+
+
+class EigenPooling(torch.nn.Module):
+    """Pool the nodes of level j into the clusters of level j+1, by their lowest modes.
+
+    Ma, Wang, Aggarwal, Tang, "Graph Convolutional Networks with EigenPooling", KDD 2019:
+
+        X_l = Θ_lᵀ X,  Θ_l[v, p] = the entry at v of the l-th eigenvector of cluster p
+        X' = [X_1, ..., X_H]
+
+    where eigenvectors are those of the Laplacian D - A of the cluster alone, by rising eigenvalue;
+    a cluster with fewer than l nodes has zeros in X_l. With all modes, H the size of the largest
+    cluster, nothing is lost (perfect reconstruction): X = Σ_l Θ_l X_l and |X'|² = |X|². With H = 1
+    it is `HaarPooling(level, domain="vertex")` with measure="children". The signs of eigenvectors,
+    and the choice among those of equal eigenvalues, are a convention: see `cluster_modes`.
+
+    The code of the authors has the last eigenvector again, not zero, where a cluster has too few,
+    and zero for a cluster of one node, which is lost; signs there depend on the numbering.
+
+    Args:
+        level: j in 0..K-1, counting the poolings of the network from 0.
+        num_modes: H, at most that of `AddEigenModes`.
+
+    Shapes:
+        x (N_j, d), a row per node of level j in all graphs; data from `AddEigenModes`, or a batch
+        (or a dict of the tensors) -> `PoolingOutput` with x (N_{j+1}, H·d), mode by mode.
+
+    >>> from haarpool import Chain
+    >>> path = Data(x=torch.tensor([[1.0], [3.0], [2.0]]),
+    ...             edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
+    >>> data = AddEigenModes(chain=lambda data: Chain.from_parents([[0, 0, 1], [0, 0]]))(path)
+    >>> out = EigenPooling(level=0, num_modes=2)(data.x, data)
+    >>> out.x, out.edge_index.tolist(), out.edge_weight
+    (tensor([[ 2.8284, -1.4142],
+             [ 2.0000,  0.0000]]), [[0, 1], [1, 0]], tensor([1., 1.]))
+    """
+
+    def __init__(self, level: int, num_modes: int = 2) -> None:
+        super().__init__()
+        self.level, self.num_modes = checked_start(level), checked_modes(num_modes)
+
+    def reset_parameters(self) -> None:
+        """Nothing to reset: no parameters."""
+
+    def forward(self, x: Tensor, data: Tensors) -> PoolingOutput:
+        """The coarse features, graph and batch vector."""
+        level, above = self.level, tree_of(data, self.level + 1)
+        modes = self._modes(data)
+        if x.ndim != 2 or x.shape[0] != modes.shape[0]:
+            raise HaarPoolError(
+                f"a signal ({modes.shape[0]}, d), a row for each node of its level in all graphs",
+                f"shape {tuple(x.shape)}",
+                "check the level of the layer, and that x and data belong to the same batch",
+            )
+        work = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+        spread = (modes.to(work.dtype)[:, :, None] * work[:, None, :]).flatten(1)
+        z = sum_members(spread, data, level).to(x.dtype)
+        edges, weights = data[f"haar_links_{level + 1}"], data[f"haar_weights_{level + 1}"]
+        return PoolingOutput(z, edges, weights, above[Tree.BATCH])
+
+    def _modes(self, data: Tensors) -> Tensor:
+        """(N_j, H) of the data."""
+        nodes, key = tree_of(data, self.level).shape[-1], f"{_KEY}{self.level}"
+        shape = tuple(data[key].shape) if key in data else (0, 0)
+        if shape[0] != nodes or shape[1] < self.num_modes:
+            raise HaarPoolError(
+                f"data with {self.num_modes} modes for the {nodes} nodes of level {self.level}",
+                f"{key} of shape {shape}" if key in data else f"no {key}",
+                f"add AddEigenModes(num_modes={self.num_modes}, ...) to the transforms of the "
+                "dataset, in the place of AddHaarChain",
+            )
+        return data[key][:, : self.num_modes]
+
+    def __repr__(self) -> str:
+        return f"EigenPooling(level={self.level}, num_modes={self.num_modes})"

@@ -1,0 +1,108 @@
+"""Architecture strings: the paper's, the grammar, the errors that point at a place."""
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from haarpool import HaarPoolError
+from haarpool.nn import Architecture
+from haarpool.nn.architecture import CONVOLUTIONS, POOLINGS, READOUTS, TOKENS, Block
+
+PAPER = {
+    # string: (levels, top, input widths of the linear layers)
+    "GC60-HP-FC60-FC180-FC60": (1, 1, [60, 180, 60]),
+    "2GC128-HP-2GC128-HP-2GC128-HP-GC128-2FC128-FC64": (3, 1, [128, 128, 64]),
+    "2GC256-HP-FC256-FC1024-FC2048": (1, 1, [256, 1024, 2048]),
+    "3GC256-HP-2FC256-FC128": (1, 1, [256, 256, 128]),
+    "GIN-SP-GIN-SP-GIN-MP": (0, None, []),
+    "GIN-HP-GIN-HP-GIN-MP": (2, None, []),
+    "GIN-HP-GIN-GIN-MP": (1, None, []),
+}
+
+
+@pytest.mark.parametrize("text", PAPER)
+def test_strings_of_the_paper(text):
+    arch = Architecture.parse(text)
+    widths = [block.width for block in arch.layers() if block.token == "FC"]
+    assert (arch.num_levels, arch.top, widths) == PAPER[text]
+    assert str(arch) == text
+    assert Architecture.parse(str(arch)) == arch
+    assert hash(Architecture.parse(text)) == hash(arch)
+
+
+def test_it_is_frozen():
+    with pytest.raises(FrozenInstanceError):
+        Architecture.parse("GC-HP").blocks = ()
+
+
+def test_repetitions_are_written_out():
+    layers = list(Architecture.parse("3GC256-HP-2FC256-FC128").layers())
+    assert layers == [
+        *[Block("GC", 256)] * 3, Block("HP"), *[Block("FC", 256)] * 2, Block("FC", 128)
+    ]  # fmt: skip
+
+
+@st.composite
+def strings(draw):
+    number = st.one_of(st.just(""), st.integers(1, 2048).map(str))
+    repeat = st.sampled_from(["", "2", "3", "12"])
+    conv = st.builds(lambda r, t, w: r + t + w, repeat, st.sampled_from(list(CONVOLUTIONS)), number)
+    chain = st.lists(st.one_of(conv, st.sampled_from(["HP", "EIG"])), max_size=4)
+    rest = st.lists(
+        st.one_of(conv, st.sampled_from(list(set(POOLINGS) - {"HP", "EIG"}))), max_size=3
+    )
+    linear = st.lists(st.builds(lambda r, w: f"{r}FC{w}", repeat, number), max_size=3)
+    parts = [*draw(chain), *draw(rest), draw(st.sampled_from(list(READOUTS))), *draw(linear)]
+    return "-".join(parts)
+
+
+@given(strings())
+def test_every_string_of_the_grammar_comes_back(text):
+    assert str(Architecture.parse(text)) == text
+
+
+# text: (part of expected, the place, part of the remedy)
+WRONG = {
+    "3GC256-XP-FC128": ("TOKEN", "3GC256-»XP«-FC128", "for example"),
+    "gc64-HP": ("TOKEN", "»gc64«-HP", "mean GC?"),
+    "GC64--HP": ("TOKEN", "GC64-»«-HP", "for example"),
+    "": ("TOKEN", "»«", "for example"),
+    "GC64 -HP": ("TOKEN", "»GC64 «-HP", "for example"),
+    "GC64-HP3": ("without a width", "GC64-»HP3«", "write HP"),
+    "GC64-2HP": ("without a repeat", "GC64-»2HP«", "write HP"),
+    "GC64-MP8": ("without a width", "GC64-»MP8«", "write MP"),
+    "0GC64-HP": ("repeat", "»0GC64«-HP", "2GC"),
+    "GC0-HP": ("width", "»GC0«-HP", "GC64"),
+    "GC064-HP": ("width", "»GC064«-HP", "GC64"),
+    "GC64-MP-HP-FC64": ("behind MP", "GC64-MP-»HP«-FC64", "before MP"),
+    "GC64-HP-MP-AP": ("behind MP", "»AP«", "before MP"),
+    "GC64-SUM-GC64": ("behind SUM", "»GC64«", "before SUM"),
+    "GC64-HP-FC64-GC64": ("behind FC64", "»GC64«", "before the linear"),
+    "GC64-HP-FC64-MP": ("behind FC64", "»MP«", "before the linear"),
+    "GC64-TP-HP-MP": ("chain", "»HP«-MP behind TP", "all HP before TP"),
+    "GC64-FC64": ("one row per graph", "without a global readout", "MP, AP or SUM"),
+    "GC64-HP-SP-FC64": ("one row per graph", "without a global readout", "MP, AP or SUM"),
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_errors_point_at_the_place(text):
+    with pytest.raises(HaarPoolError) as caught:
+        Architecture.parse(text)
+    expected, got, remedy = WRONG[text]
+    assert expected in caught.value.expected
+    assert got in caught.value.got
+    assert remedy in caught.value.remedy
+
+
+@pytest.mark.parametrize("text", [None, 3, ["GC64", "HP"]])
+def test_something_else_than_a_string(text):
+    with pytest.raises(HaarPoolError, match="as a string"):
+        Architecture.parse(text)
+
+
+def test_every_token_is_explained():
+    assert all(len(TOKENS[token]) > 5 for token in TOKENS)
+    assert all(token in Architecture.__doc__ for token in TOKENS)
