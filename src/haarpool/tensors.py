@@ -73,11 +73,12 @@ def floats(bits: Tensor, dtype: torch.dtype) -> Tensor:
 def increment(key: str, tensors: Mapping[str, Tensor]) -> Any:
     """What the rows of `key` grow by for graphs that follow in a batch."""
     kind, level = _parts(key)
-    if kind == "tree":
-        return tensors[GROWTH][level * _STRIDE : level * _STRIDE + len(Tree)]
-    if kind == "basis":
-        return tensors[GROWTH][level * _STRIDE + len(Tree) : (level + 1) * _STRIDE]
-    return tensors[f"haar_tree_{level}"].shape[-1] if kind == "links" else 0
+    if kind not in ("tree", "basis"):
+        return tensors[f"haar_tree_{level}"].shape[-1] if kind == "links" else 0
+    middle = level * _STRIDE + len(Tree)
+    rows = slice(level * _STRIDE, middle) if kind == "tree" else slice(middle, middle + len(Basis))
+    growth = tensors[GROWTH][rows]
+    return growth if growth.shape[-1] == 1 else growth.sum(-1, keepdim=True)  # itself a batch
 
 
 def _growth(sizes: tuple[int, ...], nonzeros: list[int]) -> Tensor:
@@ -163,32 +164,36 @@ def _bases(chain: Chain, weights: list[Floats]) -> Iterator[tuple[int, _Entries]
     for j in range(K, -1, -1):
         parent = chain.parents[j] if j < K else np.zeros(chain.sizes[K], np.int64)
         nodes = np.arange(chain.sizes[j])
-        total += _refuse_dense(chain, total, int(count[parent].sum()))
+        sizes = np.bincount(parent)
+        total += int(count[parent].sum()) if j < K else 0
+        # U_j comes next, and B_j will be no smaller.
+        _refuse_dense(
+            chain, total + int(count[parent].sum() + (sizes * (sizes + 1) // 2 - 1).sum())
+        )
         take = ranges(start[parent], count[parent])
         node, vector = np.repeat(nodes, count[parent]), vector[take]
         value = value[take] * weights[j][node]
         if j < K:
             yield j + 1, _Entries(vector, node, value)
-        rows, columns, details = detail_entries(chain, j)
+        rows, columns, own = detail_entries(chain, j)
         coarse = chain.sizes[j + 1] if j < K else 1
         node, vector = np.concatenate([node, rows]), np.concatenate([vector, columns + coarse])
         order = np.lexsort((vector, node))
         node, vector = node[order], vector[order]
-        value = np.concatenate([value, details])[order]
+        value = np.concatenate([value, own])[order]
         count = np.bincount(node)
         start = _starts(count)
     yield 0, _Entries(vector, node, value)
 
 
-def _refuse_dense(chain: Chain, before: int, nonzeros: int) -> int:
-    if before + nonzeros > MAX_NONZEROS:
+def _refuse_dense(chain: Chain, nonzeros: int) -> None:
+    if nonzeros > MAX_NONZEROS:
         raise HaarPoolError(
             f"bases of at most {MAX_NONZEROS:,} non-zeros together",
             f"more than that for {chain!r}, whose clusters are large",
             "build the chain with num_levels=None, whose clusters stay small; or with "
             'domain="vertex", which needs no bases',
         )
-    return nonzeros
 
 
 def _starts(counts: Ints) -> Ints:

@@ -45,7 +45,7 @@ class HaarConv(torch.nn.Module):
         super().__init__()
         self.in_channels, self.out_channels = in_channels, out_channels
         self.num_levels, self.level = num_levels, checked_start(level)
-        if not isinstance(num_levels, int) or num_levels < max(level, 1):
+        if type(num_levels) is not int or num_levels < max(level, 1):
             raise HaarPoolError(
                 f"num_levels >= {max(level, 1)}, the levels of the chains",
                 f"{num_levels!r}",
@@ -63,6 +63,12 @@ class HaarConv(torch.nn.Module):
 
     def forward(self, x: Tensor, data: Tensors) -> Tensor:
         """The filtered signal."""
+        if x.ndim != 2 or x.shape[1] != self.in_channels:
+            raise HaarPoolError(
+                f"x with {self.in_channels} columns",
+                f"shape {tuple(x.shape)}",
+                "pass the number of columns as in_channels",
+            )
         if f"haar_tree_{self.num_levels + 1}" in data:
             raise HaarPoolError(
                 f"data with a chain of {self.num_levels} levels",

@@ -29,25 +29,25 @@ Tensors = Mapping[str, Tensor]  # a ChainData, a Batch of them, or a dict of the
 
 def pool(x: Tensor, data: Tensors, level: int) -> Tensor:
     """P_jᵀ x: (N_j, d) -> (N_{j+1}, d)."""
-    tree, above = tree_of(data, level), tree_of(data, level + 1)
+    above, tree = tree_of(data, level + 1), tree_of(data, level)
     return _linear(x, tree.shape[-1], "pool", tree, above)
 
 
 def unpool(z: Tensor, data: Tensors, level: int) -> Tensor:
     """P_j z: (N_{j+1}, d) -> (N_j, d)."""
-    tree, above = tree_of(data, level), tree_of(data, level + 1)
+    above, tree = tree_of(data, level + 1), tree_of(data, level)
     return _linear(z, above.shape[-1], "unpool", tree, above)
 
 
 def compress(x: Tensor, data: Tensors, level: int) -> Tensor:
     """Φ_jᵀ x: (N_j, d) -> (N_{j+1}, d)."""
-    tree, above = tree_of(data, level), tree_of(data, level + 1)
+    above, tree = tree_of(data, level + 1), tree_of(data, level)
     return _linear(x, tree.shape[-1], "compress", tree, above, _basis(data, level + 1))
 
 
 def expand(z: Tensor, data: Tensors, level: int) -> Tensor:
     """Φ_j z: (N_{j+1}, d) -> (N_j, d)."""
-    tree, above = tree_of(data, level), tree_of(data, level + 1)
+    above, tree = tree_of(data, level + 1), tree_of(data, level)
     return _linear(z, above.shape[-1], "expand", tree, above, _basis(data, level + 1))
 
 
@@ -69,19 +69,19 @@ def forward(c: Tensor, data: Tensors, level: int) -> Tensor:
 
 def sum_members(x: Tensor, data: Tensors, level: int) -> Tensor:
     """Sums over clusters: (N_j, d) -> (N_{j+1}, d)."""
-    tree, above = tree_of(data, level), tree_of(data, level + 1)
+    above, tree = tree_of(data, level + 1), tree_of(data, level)
     return _linear(x, tree.shape[-1], "sum_members", tree, above)
 
 
 def sum_graphs(x: Tensor, data: Tensors, level: int) -> Tensor:
     """Sums over the nodes of each graph: (N_j, d) -> (graphs, d)."""
-    batch, starts = graph_starts(data, level)
+    batch, starts, _ = graph_bounds(data, level)
     return _linear(x, batch.shape[0], "sum_graphs", batch, starts)
 
 
 def spread_graphs(z: Tensor, data: Tensors, level: int) -> Tensor:
     """The row of its graph for each node: (graphs, d) -> (N_j, d)."""
-    batch, starts = graph_starts(data, level)
+    batch, starts, _ = graph_bounds(data, level)
     return _linear(z, starts.shape[0], "spread_graphs", batch, starts)
 
 
@@ -101,9 +101,8 @@ def paste(coarse: Tensor, details: Tensor, data: Tensors, level: int) -> Tensor:
 
 def _places(data: Tensors, level: int) -> Tensor:
     """(N_j,) where `cut` puts each coefficient of a level."""
-    batch, starts = graph_starts(data, level)
-    above, starts_above = graph_starts(data, level + 1)
-    ends_above = torch.cat([starts_above[1:], starts_above.new_full((1,), above.shape[0])])
+    batch, starts, _ = graph_bounds(data, level)
+    above, starts_above, ends_above = graph_bounds(data, level + 1)
     row = torch.arange(batch.shape[0], device=batch.device)
     local = row - starts[batch]
     coarse = ends_above[batch] - starts_above[batch]  # how many coarse rows its graph has
@@ -131,11 +130,13 @@ def num_graphs(data: Tensors) -> int:
     return data[GROWTH].shape[-1]
 
 
-def graph_starts(data: Tensors, level: int) -> tuple[Tensor, Tensor]:
-    """(N_j,) the graph of each node, and (graphs,) where each graph begins."""
+def graph_bounds(data: Tensors, level: int) -> tuple[Tensor, Tensor, Tensor]:
+    """(N_j,) the graph of each node, and (graphs,) where each graph begins, and where it ends."""
     batch = tree_of(data, level)[Tree.BATCH]
     graphs = torch.arange(num_graphs(data), device=batch.device)
-    return batch, torch.searchsorted(batch, graphs)  # rows stand graph by graph
+    # Rows stand graph by graph.
+    starts, ends = (torch.searchsorted(batch, graphs, right=right) for right in (False, True))
+    return batch, starts, ends
 
 
 def _basis(data: Tensors, level: int) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from haarpool.errors import HaarPoolError
-from haarpool.nn.operators import Tensors, graph_starts, pool, sum_graphs, tree_of, unpool
+from haarpool.nn.operators import Tensors, graph_bounds, pool, sum_graphs, tree_of, unpool
 from haarpool.nn.pooling import checked_start
 
 STATISTICS = ("scaled_sum", "mean", "sum", "energy")
@@ -45,7 +45,8 @@ class HaarReadout(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.level = checked_start(level)
-        self.statistics = [statistics] if isinstance(statistics, str) else list(statistics)
+        names = (statistics,) if isinstance(statistics, str) else statistics
+        self.statistics = list(names) if isinstance(names, Iterable) else [names]
         unknown = [name for name in self.statistics if name not in STATISTICS]
         if unknown or not self.statistics:
             raise HaarPoolError(
@@ -64,8 +65,7 @@ class HaarReadout(torch.nn.Module):
         """One row per graph."""
         work = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
         total = sum_graphs(work, data, self.level)
-        batch, starts = graph_starts(data, self.level)
-        ends = torch.cat([starts[1:], starts.new_full((1,), batch.shape[0])])
+        _, starts, ends = graph_bounds(data, self.level)
         n = (ends - starts).to(work.dtype)[:, None]
         columns: list[Tensor] = []
         for name in self.statistics:
