@@ -24,7 +24,7 @@ def sample(label: int) -> Data:
 
 
 class Net(torch.nn.Module):
-    """Two convolutions with a pooling between them, statistics of the coarse level, a classifier."""
+    """Two convolutions with a pooling between, statistics of the coarse level, a classifier."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -30,7 +30,7 @@ class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
 
     def __getitem__(self, key: str) -> Any:
         try:
-            return super().__getitem__(key)
+            return self._mapping[key]  # as in PyG, without a further call: collating asks often
         except KeyError:
             if not is_chain_key(key):
                 raise
@@ -79,6 +79,12 @@ class ChainData(Data):  # type: ignore[misc]
         if data.x is None:
             kept.setdefault("num_nodes", data.num_nodes)
         return cls(**kept, **chain_tensors(chain, bases=domain == "haar", dtype=dtype))
+
+    @property
+    def tensors(self) -> dict[str, Any]:
+        """All that it holds as a plain dict: what layers read, much faster than through `Data`."""
+        mapping: dict[str, Any] = self._store._mapping
+        return mapping
 
     @property
     def chain_sizes(self) -> tuple[int, ...]:

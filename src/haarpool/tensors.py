@@ -3,18 +3,20 @@
 A chain with levels 0..K is, under these keys,
 
     haar_depth_K   (1,)      nothing but the number of levels, in its name
-    haar_growth    (12·(K+1), 1)  by how much the rows below grow in a batch
+    haar_growth    (10·(K+1), 1)  by how much the rows below grow in a batch
     haar_tree_j    (8, N_j)  the nodes of level j; its rows are those of `Tree`
     haar_links_j   (2, E_j)  edges of the coarse graph of level j >= 1, without self-loops
     haar_weights_j (E_j,)    and their weights
-    haar_basis_j   (4, nnz)  B_j, a basis as a sparse matrix; its rows are those of `Basis`
+    haar_basis_j   (2, nnz)  B_j, a basis as a sparse matrix; its rows are those of `Basis`
+    haar_values_j  (4, nnz)  the values of its entries, float32; its rows are those of `Values`
 
 Here B_0 = U_0ᵀ takes a signal on level 0 to its coefficients, and B_j = Φ_{j-1}ᵀ, j >= 1, a signal
 on level j-1 to coefficients of level j. Both directions of a matrix are kept: a product with the
 transpose, which a gradient needs, gathers like the product itself, and nothing is scattered. When
 graphs form a batch all keys are joined along the last dimension, each row with an increment of its
-own. A key costs more to collate than a row; that is why weights and values stand among whole
-numbers, by their 64 bits.
+own. A key costs more to collate than a row; that is why the weights of a tree stand among whole
+numbers, by their 64 bits. Values are the one thing large enough that a conversion would be felt, so
+they are kept in float32, as networks want them, with what is missing to float64 beside.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from haarpool.errors import HaarPoolError
 
 MAX_NONZEROS = 50_000_000  # of all bases of one chain: 1.6 GB
 GROWTH = "haar_growth"
+_KINDS = ("depth", "tree", "links", "weights", "basis", "values")
 
 
 class Tree(IntEnum):
@@ -54,9 +57,15 @@ class Basis(IntEnum):
     """Rows of `haar_basis_j`, one number per entry."""
 
     COLUMN = 0  # its column, row by row
-    VALUE = 1  # its value, row by row, as bits
-    ROW = 2  # its row, column by column
-    COLUMN_VALUE = 3  # its value, column by column, as bits
+    ROW = 1  # its row, column by column
+
+
+class Values(IntEnum):
+    """Rows of `haar_values_j`, one number per entry."""
+
+    BY_ROW = 0  # row by row
+    BY_COLUMN = 1  # column by column
+    REST = 2  # after each of the two: what is missing to float64
 
 
 _STRIDE = len(Tree) + len(Basis)
@@ -67,38 +76,56 @@ def floats(bits: Tensor, dtype: torch.dtype) -> Tensor:
     return bits.view(torch.float64).to(dtype)
 
 
+def entries(values: Tensor, order: Values, dtype: torch.dtype) -> Tensor:
+    """The values of a basis in one of its orders, exact to 2⁻⁴⁸ in float64."""
+    if dtype == torch.float32:
+        return values[order]
+    return values[order].to(dtype) + values[order + Values.REST].to(dtype)
+
+
 # ---------------------------------------------------------------------- batches
 
 
 def increment(key: str, tensors: Mapping[str, Tensor]) -> Any:
     """What the rows of `key` grow by for graphs that follow in a batch."""
-    kind, level = _parts(key)
-    if kind not in ("tree", "basis"):
-        return tensors[f"haar_tree_{level}"].shape[-1] if kind == "links" else 0
-    middle = level * _STRIDE + len(Tree)
-    rows = slice(level * _STRIDE, middle) if kind == "tree" else slice(middle, middle + len(Basis))
+    rows = _growing(key)
+    if rows is None:
+        return 0
     growth = tensors[GROWTH][rows]
     return growth if growth.shape[-1] == 1 else growth.sum(-1, keepdim=True)  # itself a batch
 
 
+@cache  # collating asks for these names again and again
+def _growing(key: str) -> slice | None:
+    """The rows of `haar_growth` that speak of a key; None if it does not grow."""
+    kind, level = _parts(key)
+    start = level * _STRIDE
+    if kind == "tree":
+        return slice(start, start + len(Tree))
+    if kind == "basis":
+        return slice(start + len(Tree), start + _STRIDE)
+    if kind == "links":
+        return slice(start + Tree.MEMBER, start + Tree.MEMBER + 1)
+    return None
+
+
 def _growth(sizes: tuple[int, ...], nonzeros: list[int]) -> Tensor:
-    """(12·(K+1), 1) for each level the increments of its tree, then those of its basis."""
+    """(10·(K+1), 1) for each level the increments of its tree, then those of its basis."""
     nonzeros, above = [*nonzeros, 0], [*sizes[1:], 1]
     rows = list[int]()
     for j, size in enumerate(sizes):
         below, child = (sizes[j - 1], sizes[j - 1]) if j else (size, nonzeros[0])
         rows += [above[j], size, 1, child, nonzeros[j], nonzeros[j + 1], 0, 0]
-        rows += [below, 0, size, 0]
+        rows += [below, size]
     return torch.tensor(rows)[:, None]
 
 
-@cache  # collating asks for these names again and again
+@cache
 def is_chain_key(key: str) -> bool:
     """Whether a key is one of ours."""
-    return key == GROWTH or _parts(key)[0] in ("depth", "tree", "links", "weights", "basis")
+    return key == GROWTH or _parts(key)[0] in _KINDS
 
 
-@cache
 def _parts(key: str) -> tuple[str, int]:
     prefix, _, rest = key.partition("_")
     kind, _, level = rest.partition("_")
@@ -129,11 +156,16 @@ def chain_tensors(chain: Chain, *, bases: bool = True, dtype: torch.dtype) -> di
         if j < K:
             trees[j + 1][Tree.CHILD] = _starts(np.bincount(parent))
     basis: dict[int, Ints] = {}
+    values: dict[int, NDArray[np.float32]] = {}
     if bases:
-        for j, entries in _bases(chain, [_floats(tree[Tree.WEIGHT]) for tree in trees]):
-            row, column, value = entries
+        for j, (row, column, value) in _bases(
+            chain, [_floats(tree[Tree.WEIGHT]) for tree in trees]
+        ):
             by_row = np.argsort(row, kind="stable")  # they come column by column
-            basis[j] = np.stack([column[by_row], _bits(value[by_row]), row, _bits(value)])
+            basis[j] = np.stack([column[by_row], row])
+            both = np.stack([value[by_row], value])
+            single = both.astype(np.float32)
+            values[j] = np.concatenate([single, (both - single).astype(np.float32)])
             trees[j][Tree.ROW] = _starts(np.bincount(row, minlength=sizes[j]))
             columns = trees[j - 1][Tree.COLUMN] if j else trees[0][Tree.CHILD]
             columns[:] = _starts(np.bincount(column, minlength=len(columns)))
@@ -146,7 +178,10 @@ def chain_tensors(chain: Chain, *, bases: bool = True, dtype: torch.dtype) -> di
         links = np.stack([graph.row, graph.col]).astype(np.int64)
         tensors[f"haar_links_{j}"] = torch.from_numpy(links)
         tensors[f"haar_weights_{j}"] = torch.from_numpy(graph.data).to(dtype)
-    return tensors | {f"haar_basis_{j}": torch.from_numpy(basis[j]) for j in sorted(basis)}
+    for j in sorted(basis):
+        tensors[f"haar_basis_{j}"] = torch.from_numpy(basis[j])
+        tensors[f"haar_values_{j}"] = torch.from_numpy(values[j])
+    return tensors
 
 
 class _Entries(NamedTuple):

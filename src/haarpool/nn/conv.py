@@ -6,7 +6,15 @@ import torch
 from torch import Tensor
 
 from haarpool.errors import HaarPoolError
-from haarpool.nn.operators import Tensors, pool, spread_graphs, sum_graphs, tree_of, unpool
+from haarpool.nn.operators import (
+    Tensors,
+    pool,
+    spread_graphs,
+    sum_graphs,
+    tensors_of,
+    tree_of,
+    unpool,
+)
 from haarpool.nn.pooling import checked_start
 from haarpool.tensors import Tree, floats
 
@@ -69,6 +77,7 @@ class HaarConv(torch.nn.Module):
                 f"shape {tuple(x.shape)}",
                 "pass the number of columns as in_channels",
             )
+        data = tensors_of(data)
         if f"haar_tree_{self.num_levels + 1}" in data:
             raise HaarPoolError(
                 f"data with a chain of {self.num_levels} levels",

@@ -15,7 +15,7 @@ from torch_geometric.data.datapipes import functional_transform
 from haarpool.data import AddHaarChain, ChainData, Domain
 from haarpool.errors import HaarPoolError
 from haarpool.modes import checked_modes, cluster_modes
-from haarpool.nn.operators import Tensors, sum_members, tree_of
+from haarpool.nn.operators import Tensors, sum_members, tensors_of, tree_of
 from haarpool.nn.output import PoolingOutput
 from haarpool.nn.pooling import checked_start
 from haarpool.tensors import Tree
@@ -119,6 +119,7 @@ class EigenPooling(torch.nn.Module):
 
     def forward(self, x: Tensor, data: Tensors) -> PoolingOutput:
         """The coarse features, graph and batch vector."""
+        data = tensors_of(data)
         level, above = self.level, tree_of(data, self.level + 1)
         modes = self._modes(data)
         if x.ndim != 2 or x.shape[0] != modes.shape[0]:

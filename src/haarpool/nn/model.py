@@ -16,6 +16,7 @@ from haarpool.data import AddHaarChain, Domain, check_domain
 from haarpool.errors import HaarPoolError
 from haarpool.nn.architecture import CHAIN_POOLINGS, CONVOLUTIONS, LINEAR, READOUTS, Architecture
 from haarpool.nn.eigenpool import AddEigenModes, EigenPooling
+from haarpool.nn.operators import tensors_of
 from haarpool.nn.peers import ChainPooling, Convolution, State, make_pooling, make_readout
 from haarpool.nn.pooling import HaarPooling
 from haarpool.tensors import GROWTH
@@ -214,6 +215,7 @@ class Network(torch.nn.Module):
 
     def forward(self, data: Any) -> Tensor:
         """Scores or values, (graphs, out_channels)."""
+        data = tensors_of(data)
         self.check(data)
         x, edges = data["x"], data["edge_index"]
         batch = data["batch"] if "batch" in data else edges.new_zeros(x.shape[0])

@@ -19,6 +19,7 @@ from haarpool.nn.operators import (
     paste,
     pool,
     sum_members,
+    tensors_of,
     tree_of,
     unpool,
 )
@@ -85,6 +86,7 @@ class HaarPooling(torch.nn.Module):
 
     def forward(self, x: Tensor, data: Tensors) -> PoolingOutput:
         """The coarse features, graph and batch vector."""
+        data = tensors_of(data)
         level, details = self.level, None
         if self.details == "full":
             coarse, details = cut(adjoint(x, data, level), data, level)
@@ -93,7 +95,7 @@ class HaarPooling(torch.nn.Module):
             z = (compress if self.domain == "haar" else pool)(x, data, level)
         if self.details == "energy":
             details = detail_energy(x, data, level)
-        batch = tree_of(data, level + 1)[Tree.BATCH]
+        batch = data[f"haar_tree_{level + 1}"][Tree.BATCH]
         edges, weights = data[f"haar_links_{level + 1}"], data[f"haar_weights_{level + 1}"]
         return PoolingOutput(z, edges, weights, batch, details)
 
@@ -133,6 +135,7 @@ class HaarUnpooling(torch.nn.Module):
 
     def forward(self, z: Tensor, data: Tensors, details: Tensor | None = None) -> Tensor:
         """The signal on level j."""
+        data = tensors_of(data)
         level = self.level
         if details is None:
             return (expand if self.domain == "haar" else unpool)(z, data, level)

@@ -8,7 +8,15 @@ import torch
 from torch import Tensor
 
 from haarpool.errors import HaarPoolError
-from haarpool.nn.operators import Tensors, graph_bounds, pool, sum_graphs, tree_of, unpool
+from haarpool.nn.operators import (
+    Tensors,
+    graph_bounds,
+    pool,
+    sum_graphs,
+    tensors_of,
+    tree_of,
+    unpool,
+)
 from haarpool.nn.pooling import checked_start
 
 STATISTICS = ("scaled_sum", "mean", "sum", "energy")
@@ -63,6 +71,7 @@ class HaarReadout(torch.nn.Module):
 
     def forward(self, x: Tensor, data: Tensors) -> Tensor:
         """One row per graph."""
+        data = tensors_of(data)
         work = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
         total = sum_graphs(work, data, self.level)
         _, starts, ends = graph_bounds(data, self.level)
