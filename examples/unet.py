@@ -20,40 +20,34 @@ class UNet(torch.nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first = GCNConv(CLASSES, WIDTH)
-        self.pools = [HaarPooling(j, "vertex", details="full") for j in range(DEPTH)]
-        self.unpools = [HaarUnpooling(j, "vertex") for j in range(DEPTH)]
+        self.first, self.last = GCNConv(CLASSES, WIDTH), torch.nn.Linear(WIDTH, CLASSES)
+        self.pools = torch.nn.ModuleList(HaarPooling(j, "vertex") for j in range(DEPTH))
+        self.unpools = torch.nn.ModuleList(HaarUnpooling(j, "vertex") for j in range(DEPTH))
         self.down = torch.nn.ModuleList(GCNConv(WIDTH, WIDTH) for _ in range(DEPTH))
         self.up = torch.nn.ModuleList(GCNConv(WIDTH, WIDTH) for _ in range(DEPTH))
-        self.last = torch.nn.Linear(WIDTH, CLASSES)
 
     def forward(self, data: Data) -> torch.Tensor:
         """Scores of the classes for every node."""
-        edges, weight = data.edge_index, None
+        edges, weight, levels = data.edge_index, None, []
         x = self.first(data.x, edges).relu()
-        levels = []
         for pool, conv in zip(self.pools, self.down, strict=True):
-            out = pool(x, data)
-            levels.append((edges, weight, out.details))
-            edges, weight = out.edge_index, out.edge_weight
-            x = conv(out.x, edges, weight).relu()
-        for unpool, conv in zip(reversed(self.unpools), reversed(self.up), strict=True):
-            edges, weight, details = levels.pop()
-            x = unpool(x, data, details)  # what pooling left out comes back here
+            levels.append((x, edges, weight))
+            x, edges, weight, *_ = pool(x, data)
             x = conv(x, edges, weight).relu()
+        for unpool, conv in zip(reversed(self.unpools), reversed(self.up), strict=True):
+            skip, edges, weight = levels.pop()
+            x = conv(unpool(x, data) + skip, edges, weight).relu()
         return self.last(x)
 
 
-sizes = [150] * CLASSES
-within = torch.eye(CLASSES) * 0.05 + 0.01
-edges = stochastic_blockmodel_graph(sizes, within)
+edges = stochastic_blockmodel_graph([150] * CLASSES, torch.eye(CLASSES) * 0.05 + 0.01)
 y = torch.arange(CLASSES).repeat_interleave(150)
 x = torch.nn.functional.one_hot(y).float() + 3 * torch.randn(len(y), CLASSES)
-data = AddHaarChain(num_levels=DEPTH, top=None)(Data(x=x, edge_index=edges, y=y))
+data = AddHaarChain(num_levels=DEPTH, top=None, domain="vertex")(Data(x=x, edge_index=edges, y=y))
 train = torch.rand(len(y)) < 0.3
 net = UNet()
 optimizer = torch.optim.Adam(net.parameters(), 0.01, weight_decay=5e-3)
-for _ in range(60):
+for _ in range(100):
     optimizer.zero_grad()
     torch.nn.functional.cross_entropy(net(data)[train], y[train]).backward()
     optimizer.step()

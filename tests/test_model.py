@@ -288,6 +288,19 @@ def test_it_prints_its_architecture():
     assert build_model(Architecture.parse(text), 3, 2).arch == Architecture.parse(text)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU to wait for")
+@pytest.mark.parametrize("text", PAPER)
+def test_the_host_never_waits_for_the_device(text):
+    model = build_model(text, FEATURES, 2).cuda()
+    batch = batch_for(model).to("cuda")
+    model.loss(model(batch), batch.y).backward()  # whatever is set up once
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        model.loss(model(batch), batch.y).backward()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
 # ---------------------------------------------------------------------- compilers
 
 

@@ -243,7 +243,7 @@ def _forward(c: Tensor, tree: Tensor, basis: Tensor, values: Tensor) -> Tensor:
 
 
 def _sum_members(x: Tensor, tree: Tensor, above: Tensor) -> Tensor:
-    return embedding_bag(tree[Tree.MEMBER], x, above[Tree.CHILD], mode="sum")
+    return _bags(x, tree[Tree.MEMBER], above[Tree.CHILD])
 
 
 def _spread_members(z: Tensor, tree: Tensor, above: Tensor) -> Tensor:
@@ -251,7 +251,7 @@ def _spread_members(z: Tensor, tree: Tensor, above: Tensor) -> Tensor:
 
 
 def _sum_graphs(x: Tensor, batch: Tensor, starts: Tensor) -> Tensor:
-    return embedding_bag(torch.arange(x.shape[0], device=x.device), x, starts, mode="sum")
+    return _bags(x, torch.arange(x.shape[0], device=x.device), starts)
 
 
 def _spread_graphs(z: Tensor, batch: Tensor, starts: Tensor) -> Tensor:
@@ -266,7 +266,9 @@ def _paste(parts: Tensor, place: Tensor) -> Tensor:
     return parts.index_select(0, place)
 
 
-def _bags(x: Tensor, index: Tensor, starts: Tensor, weights: Tensor) -> Tensor:
+def _bags(x: Tensor, index: Tensor, starts: Tensor, weights: Tensor | None = None) -> Tensor:
+    if x.shape[1] == 0:  # which embedding_bag of torch 2.11 does not know
+        return x.new_empty(starts.shape[0], 0)
     return embedding_bag(index, x, starts, mode="sum", per_sample_weights=weights)
 
 
