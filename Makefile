@@ -31,11 +31,12 @@ wheel: $(VENV)/installed ## build the wheel and use it in an environment of its 
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv --clear build/wheel/env
 	build/wheel/env/bin/$(PIP_INSTALL) build/wheel/*.whl
-	cd build/wheel && env/bin/python -W error ../../tests/installed.py
+	cd build/wheel && env/bin/python -W error -W 'ignore:`torch.jit:DeprecationWarning' ../../tests/installed.py
 
 bench: $(VENV)/installed ## the figures of speed, as ratios, into results/
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/clustering.py
+	$(BIN)/python benchmarks/layers.py
 
 clean: ## remove all that the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch_geometric.data import Batch, Data
 
 import haarpool as hp
+from haarpool.data import AddHaarChain
+from haarpool.nn import build_model
 from haarpool.parallel import connected
 
 assert "site-packages" in hp.__file__, f"not the installed package: {hp.__file__}"
@@ -20,6 +23,10 @@ x = torch.randn(8, 3)
 torch.testing.assert_close(hp.forward_transform(chain, hp.adjoint(chain, x)), x)
 for name in hp.__all__:
     getattr(hp, name)
+graph = Data(x=x, edge_index=torch.from_numpy(np.stack(ring.nonzero())))
+batch = Batch.from_data_list([AddHaarChain(num_levels=2)(graph)] * 2)
+model = build_model("GC8-HP-GIN8-HP-FC8", 3, 2)
+assert model(batch).shape == (2, 2)
 refusal = ""
 try:
     import haarpool.plot

@@ -30,6 +30,14 @@ def test_chains_and_bases_need_neither_torch_nor_pyg():
     assert run(code) == "set()"
 
 
+def test_layers_come_with_pyg_alone():
+    code = (
+        "import sys, haarpool.nn;"
+        "print({'networkx.drawing', 'matplotlib', 'sklearn', 'torch_scatter'} & set(sys.modules))"
+    )
+    assert run(code) == "set()"
+
+
 def test_every_name_is_there_and_listed():
     assert sorted(hp.__all__) == hp.__all__ == dir(hp)
     for name in hp.__all__:
