@@ -34,6 +34,7 @@ from torch import Tensor
 from haarpool.basis import detail_entries
 from haarpool.chain import Chain, Floats, Ints, ranges
 from haarpool.errors import HaarPoolError
+from haarpool.graph import entry_rows
 
 MAX_NONZEROS = 50_000_000  # of all bases of one chain: 1.6 GB
 GROWTH = "haar_growth"
@@ -174,10 +175,11 @@ def chain_tensors(chain: Chain, *, bases: bool = True, dtype: torch.dtype) -> di
     for j, tree in enumerate(trees):
         tensors[f"haar_tree_{j}"] = torch.from_numpy(tree)
     for j in range(1, K + 1):
-        graph = chain.adjacency(j).tocoo()
-        links = np.stack([graph.row, graph.col]).astype(np.int64)
-        tensors[f"haar_links_{j}"] = torch.from_numpy(links)
-        tensors[f"haar_weights_{j}"] = torch.from_numpy(graph.data).to(dtype)
+        graph = chain.adjacency(j, self_loops=True)
+        row, column = entry_rows(graph), graph.indices
+        off = row != column
+        tensors[f"haar_links_{j}"] = torch.from_numpy(np.stack([row[off], column[off]]))
+        tensors[f"haar_weights_{j}"] = torch.from_numpy(graph.data[off]).to(dtype)
     for j in sorted(basis):
         tensors[f"haar_basis_{j}"] = torch.from_numpy(basis[j])
         tensors[f"haar_values_{j}"] = torch.from_numpy(values[j])
