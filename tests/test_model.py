@@ -317,7 +317,7 @@ def compiler():
 def test_the_papers_networks_compile_into_one_graph(text, compiler):
     model = build_model(text, FEATURES, 2, dropout=0.0)
     compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
-    for sizes in ((12, 5, 30, 4), (7, 3, 9), (4, 1, 2, 25, 6)):
+    for sizes in ((12, 5, 30, 6, 7), (7, 3, 9, 1, 2, 25, 8)):
         batch = batch_for(model, sizes)
         model.eval()
         torch.testing.assert_close(compiled(batch), model(batch))

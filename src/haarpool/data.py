@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import torch
 from torch_geometric.data import Data
-from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr, size_repr
 from torch_geometric.data.datapipes import functional_transform
 from torch_geometric.data.storage import GlobalStorage
 from torch_geometric.transforms import BaseTransform
@@ -52,8 +52,8 @@ class ChainData(Data):  # type: ignore[misc]
     >>> ring = Data(x=torch.ones(6, 1), edge_index=torch.tensor(
     ...     [[0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 0], [1, 2, 3, 4, 5, 0, 0, 1, 2, 3, 4, 5]]))
     >>> data = ChainData.from_chain(ring, build_chain(ring, num_levels=2))
-    >>> data.chain_sizes, Batch.from_data_list([data, data]).chain_sizes
-    ((6, 3, 1), (12, 6, 2))
+    >>> data, Batch.from_data_list([data, data]).chain_sizes
+    (ChainData(x=[6, 1], edge_index=[2, 12], chain=6 -> 3 -> 1), (12, 6, 2))
     """
 
     def __init__(self, **attributes: Any) -> None:
@@ -89,8 +89,16 @@ class ChainData(Data):  # type: ignore[misc]
     @property
     def chain_sizes(self) -> tuple[int, ...]:
         """(N_0, ..., N_K) of the chain, or of all chains of a batch together."""
-        trees = [key for key in self.keys() if key.startswith("haar_tree_") and is_chain_key(key)]
-        return tuple(self[f"haar_tree_{j}"].shape[-1] for j in range(len(trees)))
+        trees = [key for key in self.tensors if key.startswith("haar_tree_") and is_chain_key(key)]
+        return tuple(self.tensors[f"haar_tree_{j}"].shape[-1] for j in range(len(trees)))
+
+    def __repr__(self) -> str:
+        shown = [
+            size_repr(key, value) for key, value in self.tensors.items() if not is_chain_key(key)
+        ]
+        if sizes := self.chain_sizes:
+            shown.append(f"chain={' -> '.join(map(str, sizes))}")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def __cat_dim__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
         return -1 if is_chain_key(key) else super().__cat_dim__(key, value, *args, **kwargs)
