@@ -67,7 +67,7 @@ def pooling(threads: int | None) -> Iterator[Figure]:
     """Forward of one pooling from 30 to 15 nodes per graph."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads or before)
-    transform = AddEigenModes(num_modes=2, num_levels=LEVELS, domain="haar")
+    transform = AddEigenModes(num_modes=2, num_levels=LEVELS, domain="haar", details=True)
     batch = Batch.from_data_list([transform(data) for data in graphs()])
     x = batch.x.requires_grad_()
     haar, vertex = HaarPooling(0), HaarPooling(0, domain="vertex")

@@ -32,7 +32,7 @@ def carrier(chain, columns=2, domain="haar", dtype=torch.float64) -> ChainData:
         edge_index=torch.from_numpy(np.stack([whole.row, whole.col]).astype(np.int64)),
         edge_weight=torch.from_numpy(whole.data).to(dtype),
     )
-    return ChainData.from_chain(data, chain, domain=domain)
+    return ChainData.from_chain(data, chain, domain=domain, details=domain == "haar")
 
 
 def together(many, **options):

@@ -166,7 +166,7 @@ def test_a_function_instead_of_parameters():
         (AddHaarChain(3), "AddHaarChain(num_levels=3)"),
         (
             AddHaarChain(2, method="kmeans", features="x", domain="vertex", seed=1),
-            "AddHaarChain(num_levels=2, features='x', domain='vertex', method='kmeans', seed=1)",
+            "AddHaarChain(num_levels=2, features='x', method='kmeans', seed=1, domain='vertex')",
         ),
         (AddHaarChain(sizes=[4, 1]), "AddHaarChain(sizes=[4, 1])"),
         (AddHaarChain(chain=merge_all), f"AddHaarChain(chain={__name__}.merge_all)"),
@@ -182,7 +182,7 @@ def test_repr_has_names_and_no_addresses(transform, expected):
 
 def test_the_signature_shows_the_parameters():
     names = list(inspect.signature(AddHaarChain).parameters)
-    assert names == ["num_levels", "chain", "features", "domain", "parameters"]
+    assert names == ["num_levels", "chain", "features", "domain", "details", "parameters"]
 
 
 def test_the_input_is_left_alone():
@@ -492,7 +492,7 @@ def test_chains_of_different_depth_in_one_batch(pair, got):
 
 def test_bases_in_some_graphs_only():
     bare = AddHaarChain(num_levels=2, method="matching", domain="vertex")(MIXED[4])
-    with pytest.raises(hp.HaarPoolError, match="haar_basis_0"):
+    with pytest.raises(hp.HaarPoolError, match="haar_basis_1"):
         Batch.from_data_list([SHALLOW, bare])
 
 
@@ -603,14 +603,21 @@ def test_bases_that_are_too_dense(monkeypatch):
 
 
 def test_the_limit_is_the_number_of_entries(monkeypatch):
-    data = CARRIED[4]
-    entries = sum(data[f"haar_basis_{j}"].shape[1] for j in range(4))
-    monkeypatch.setattr("haarpool.tensors.MAX_NONZEROS", entries)
-    assert same(CHAINED(MIXED[4]), data)
+    detailed = AddHaarChain(num_levels=3, method="matching", details=True)
+    for transform, lowest in ((CHAINED, 1), (detailed, 0)):
+        data = transform(MIXED[4])
+        entries = sum(data[f"haar_basis_{j}"].shape[1] for j in range(lowest, 4))
+        monkeypatch.setattr("haarpool.tensors.MAX_NONZEROS", entries)
+        assert same(transform(MIXED[4]), data)
+        monkeypatch.setattr("haarpool.tensors.MAX_NONZEROS", entries - 1)
+        with pytest.raises(hp.HaarPoolError, match="non-zeros"):
+            transform(MIXED[4])
+        monkeypatch.undo()
 
 
 def test_the_limit_counts_details(monkeypatch):
     """One cluster of n nodes has n² / 2 entries in its details."""
     monkeypatch.setattr("haarpool.tensors.MAX_NONZEROS", 2_000)
     with pytest.raises(hp.HaarPoolError, match="non-zeros"):
-        AddHaarChain(chain=merge_all)(MIXED[1])
+        AddHaarChain(chain=merge_all, details=True)(MIXED[1])
+    assert AddHaarChain(chain=merge_all)(MIXED[1]).chain_sizes[1] == 1  # without: n entries

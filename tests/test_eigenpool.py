@@ -176,7 +176,7 @@ def test_perfect_reconstruction_with_all_modes(chain, number):
     assert z.shape == (chain.sizes[j + 1], H * d)
     assert close(z.square().sum(), x.square().sum())
     parts = z.view(-1, H, d)[torch.from_numpy(chain.parents[j].copy())]  # X_l, then Θ_l X_l
-    assert close((data[f"eigen_modes_{j}"][:, :, None] * parts).sum(1), x)
+    assert close((data[f"haar_modes_{j}"].T[:, :, None] * parts).sum(1), x)
 
 
 @given(chains(), levels, st.integers(1, 4))
@@ -300,12 +300,12 @@ def test_the_transform_gives_what_add_haar_chain_gives_and_the_modes():
     data = Compose([Constant(), AddEigenModes(2, 2, seed=3, domain="haar")])(graph)
     for key in plain.to_dict():
         assert torch.equal(torch.as_tensor(data[key]), torch.as_tensor(plain[key])), key
-    assert {key for key in data.to_dict() if key.startswith("eigen")} == {
-        "eigen_modes_0",
-        "eigen_modes_1",
+    assert {key for key in data.to_dict() if key.startswith("haar_modes")} == {
+        "haar_modes_0",
+        "haar_modes_1",
     }
-    assert "eigen_modes_0" not in graph
-    assert "eigen_modes_1" not in AddEigenModes(num_levels=1)(data)  # replaced, none left over
+    assert "haar_modes_0" not in graph
+    assert "haar_modes_1" not in AddEigenModes(num_levels=1)(data)  # replaced, none left over
     assert "haar_basis_0" not in AddEigenModes(num_levels=2)(graph)
 
 
@@ -314,7 +314,7 @@ def test_a_chain_without_its_graph_gets_it():
     data = AddEigenModes(3, chain=lambda _: hp.Chain.from_parents(parents))(as_data(graph))
     chain = hp.Chain.from_parents(parents, adjacency=graph)
     for j in range(2):
-        assert np.array_equal(data[f"eigen_modes_{j}"].T, cluster_modes(chain, j, 3))
+        assert np.array_equal(data[f"haar_modes_{j}"], cluster_modes(chain, j, 3))
 
 
 def test_errors():
@@ -337,17 +337,17 @@ def test_errors():
         AddEigenModes(chain=lambda data: None)(graph)
     with pytest.raises(HaarPoolError, match="without one"):
         EigenPooling(0)(graph.x, graph)
-    with pytest.raises(HaarPoolError, match=r"no eigen_modes_0; add AddEigenModes\(num_modes=2"):
+    with pytest.raises(HaarPoolError, match=r"no haar_modes_0; add AddEigenModes\(num_modes=2"):
         EigenPooling(0)(graph.x, chained)
-    with pytest.raises(HaarPoolError, match=r"3 modes .* shape \(12, 2\); .*num_modes=3"):
+    with pytest.raises(HaarPoolError, match=r"3 modes .* shape \(2, 12\); .*num_modes=3"):
         EigenPooling(0, 3)(graph.x, modes)
     with pytest.raises(HaarPoolError, match="at least 3 levels"):
         EigenPooling(2)(graph.x, modes)
     for x in (torch.ones(1, 2), torch.ones(12), torch.ones(11, 2)):
         with pytest.raises(HaarPoolError, match=r"a signal \(12, d\)"):
             EigenPooling(0)(x, modes)
-    modes.eigen_modes_0 = modes.eigen_modes_0[1:]  # of another chain
-    with pytest.raises(HaarPoolError, match=r"shape \(11, 2\)"):
+    modes.haar_modes_0 = modes.haar_modes_0[:, 1:]  # of another chain
+    with pytest.raises(HaarPoolError, match=r"shape \(2, 11\)"):
         EigenPooling(0)(graph.x, modes)
 
 

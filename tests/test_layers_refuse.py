@@ -55,13 +55,13 @@ BAD_CALLS = {
     "pool: one dimension": (lambda: HaarPooling(0)(X0[:, 0], BATCH), f"shape ({N[0]},)"),
     "pool: three dimensions": (lambda: HaarPooling(0)(X0[None], BATCH), f"shape (1, {N[0]}, 2)"),
     "readout: one dimension": (lambda: HaarReadout()(X0[:, 0], BATCH), ROWS),
-    "conv: one dimension": (lambda: HaarConv(2, 2, 2)(X0[:, 0], BATCH), "x with 2 columns"),
+    "conv: one dimension": (lambda: HaarConv(2, 2, 2)(X0[:, 0], BATCH), ROWS),
     "unpool: one dimension": (lambda: HaarUnpooling(0)(X1[:, 0], BATCH), "a signal"),
     "pool: no bases": (lambda: HaarPooling(0)(X0, BARE), NO_BASES),
-    "pool: no bases for details": (lambda: HaarPooling(0, "vertex", "full")(X0, BARE), NO_BASES),
+    "pool: no bases for details": (lambda: HaarPooling(0, "vertex", "full")(X0, BARE), "AddHaarChain(details=True)"),
     "unpool: no bases": (lambda: HaarUnpooling(0)(X1, BARE), NO_BASES),
     "unpool: no bases for details": (
-        lambda: HaarUnpooling(0, "vertex")(X1, BARE, X0[N[1] :]), NO_BASES,
+        lambda: HaarUnpooling(0, "vertex")(X1, BARE, X0[N[1] :]), "AddHaarChain(details=True)",
     ),
     "unpool: details": (
         lambda: HaarUnpooling(0)(X1, BATCH, X0), f"details of shape ({N[0] - N[1]}, 2)",

@@ -13,8 +13,8 @@ from haarpool import HaarPoolError
 from haarpool.data import AddHaarChain
 from haarpool.nn import Architecture, Network, build_model
 from haarpool.nn.architecture import CONVOLUTIONS, POOLINGS, READOUTS
+from haarpool.nn.convolutions import Convolution
 from haarpool.nn.model import AUTHORS
-from haarpool.nn.peers import Convolution
 
 PAPER = [*AUTHORS, "GIN-HP-GIN-HP-GIN-MP", "GIN-HP-GIN-GIN-MP"]
 FEATURES = 3
@@ -64,6 +64,7 @@ def test_every_token_trains(text):
     assert loss < before
 
 
+# PyG's edge contraction breaks ties differently from batch to batch, and ties are common.
 @pytest.mark.parametrize("text", [t for t in [*PAPER, *EVERY_TOKEN] if "EP" not in t])
 def test_graphs_of_a_batch_do_not_mix(text):
     model = build_model(text, FEATURES, 2, width=16, num_clusters=4).double().eval()
@@ -197,7 +198,7 @@ BAD = {
     ),
     "no features": (
         lambda: build_model(DEEP, 3, 2).check(Data(edge_index=torch.empty(2, 0, dtype=int))),
-        "features x", "without", "T.OneHotDegree(max_degree) or T.Constant()",
+        "features x", "none", "T.OneHotDegree(max_degree) or T.Constant()",
     ),
     "other features": (
         lambda: build_model(DEEP, 5, 2).check(chained(num_levels=2)),
@@ -217,7 +218,7 @@ BAD = {
     ),
     "eigenvectors missing": (
         lambda: build_model("GC8-EIG-MP", 3, 2)(chained(num_levels=1, top=None)),
-        "modes", "no eigen_modes_0", "AddEigenModes",
+        "2 rows haar_modes_0", "without", "AddEigenModes(num_modes=2, num_levels=1, top=None)",
     ),
 }  # fmt: skip
 

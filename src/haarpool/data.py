@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -26,7 +27,19 @@ class MissingChainError(HaarPoolError, KeyError):
 
 
 class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
-    """The storage of a `ChainData`, for the sake of one error message."""
+    """The storage of a `ChainData`.
+
+    It keeps PyG from taking chain tensors for features of nodes or edges, as it does by their
+    length, and says why graphs do not batch.
+    """
+
+    def is_node_attr(self, key: str) -> bool:
+        """Whether there is one of these per node."""
+        return not is_chain_key(key) and bool(super().is_node_attr(key))
+
+    def is_edge_attr(self, key: str) -> bool:
+        """Whether there is one of these per edge."""
+        return not is_chain_key(key) and bool(super().is_edge_attr(key))
 
     def __getitem__(self, key: str) -> Any:
         try:
@@ -46,7 +59,9 @@ class ChainData(Data):  # type: ignore[misc]
     """A PyG `Data` with the tensors of its chain (see `haarpool.tensors`).
 
     It is batched, sliced, saved and moved by PyG's own means; `haarpool.nn` reads it, alone or in
-    a `Batch`. Transforms that change nodes or edges come before `AddHaarChain`, not after it.
+    a `Batch`. Transforms that change nodes or edges come before `AddHaarChain`, not after it. For
+    attributes with rules of their own in a batch (`__inc__`, `__cat_dim__`) subclass this class in
+    the place of `Data`.
 
     >>> from torch_geometric.data import Batch
     >>> ring = Data(x=torch.ones(6, 1), edge_index=torch.tensor(
@@ -56,29 +71,43 @@ class ChainData(Data):  # type: ignore[misc]
     (ChainData(x=[6, 1], edge_index=[2, 12], chain=6 -> 3 -> 1), (12, 6, 2))
     """
 
-    def __init__(self, **attributes: Any) -> None:
+    def __init__(self, *args: Any, **attributes: Any) -> None:
         super().__init__()
         self.__dict__["_store"] = ChainStorage(_parent=self)
-        for key, value in attributes.items():
+        for key, value in (Data(*args).to_dict() | attributes).items():
             setattr(self, key, value)
 
-    @classmethod
-    def from_chain(cls, data: Data, chain: Chain, *, domain: Domain = "haar") -> ChainData:
+    @staticmethod
+    def from_chain(
+        data: Data, chain: Chain, *, domain: Domain = "haar", details: bool = False
+    ) -> ChainData:
         """The same graph with a chain that you have.
 
         Args:
             data: the graph; a chain that it carries already is replaced.
             chain: a chain over its nodes. If it does not know its graph it gets that of `data`.
-            domain: "vertex" leaves the bases out (see `AddHaarChain`).
+            domain, details: see `AddHaarChain`.
         """
         check_domain(domain)
+        cls = type(data) if isinstance(data, ChainData) else ChainData
+        rules = ("__inc__", "__cat_dim__")
+        if not isinstance(data, ChainData) and any(
+            getattr(type(data), name) is not getattr(Data, name) for name in rules
+        ):
+            raise HaarPoolError(
+                "a Data, or a subclass of ChainData",
+                f"{type(data).__name__} with rules of its own for batches, which would be lost",
+                f"let {type(data).__name__} inherit from haarpool.data.ChainData",
+            )
         chain = _with_graph(chain, data)
         weight = data.edge_weight if "edge_weight" in data else None
         dtype = weight.dtype if weight is not None and weight.is_floating_point() else torch.float32
         kept = {key: value for key, value in data.to_dict().items() if not is_chain_key(key)}
         if data.x is None:
             kept.setdefault("num_nodes", data.num_nodes)
-        return cls(**kept, **chain_tensors(chain, bases=domain == "haar", dtype=dtype))
+        bases = domain == "haar" or details
+        tensors = chain_tensors(chain, bases=bases, details=details, dtype=dtype)
+        return cls(**kept, **tensors)
 
     @property
     def tensors(self) -> dict[str, Any]:
@@ -121,6 +150,8 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         features: the name of the node features for a method that looks at them, for instance "x".
         domain: "haar", or "vertex" to leave the bases out: smaller and faster to batch, enough for
             pooling in the vertex domain, readouts and `HaarConv`.
+        details: whether pooling with details="full" shall be possible, in either domain. They need
+            more than pooling does, and a lot more where clusters are large.
         parameters: all others of `build_chain`: ratio, top, method, seed, order, measure, ...
 
     >>> import torch_geometric.transforms as T
@@ -138,37 +169,41 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         chain: Callable[[Data], Chain] | None = None,
         features: str | None = None,
         domain: Domain = "haar",
+        details: bool = False,
         **parameters: Any,
     ) -> None:
         check_domain(domain)
-        given = {"num_levels": num_levels, "chain": chain, "features": features, "domain": domain}
-        defaults = {"num_levels": None, "chain": None, "features": None, "domain": "haar"}
-        self._shown = {k: v for k, v in given.items() if v != defaults[k]} | parameters
         if chain is None:
-            parameters = {"num_levels": num_levels, **parameters}
-            _check_parameters(parameters)
-        elif not callable(chain) or set(self._shown) - {"chain", "domain"}:
+            _check_parameters({"num_levels": num_levels, **parameters})
+        elif not callable(chain) or num_levels or features or parameters:
+            others = {"num_levels": num_levels, "features": features} | parameters
             raise HaarPoolError(
                 "chain= as a function from a Data to its Chain, and nothing else for build_chain",
-                f"chain={_shown(chain)} with {sorted(set(self._shown) - {'chain', 'domain'})}",
+                f"chain={_shown(chain)} with {[k for k, v in others.items() if v is not None]}",
                 "build the chain with these inside your function",
             )
-        self.chain, self.features, self.domain, self.parameters = (
-            chain,
-            features,
-            domain,
-            parameters,
-        )
+        self.chain, self.features, self.num_levels = chain, features, num_levels
+        self.domain, self.details, self.parameters = domain, details, parameters
 
     def forward(self, data: Data) -> ChainData:
         """The graph with its chain."""
-        return ChainData.from_chain(data, self.build(data), domain=self.domain)
+        return self.add(data, self.build(data))
+
+    def add(self, data: Data, chain: Chain) -> ChainData:
+        """The graph with a chain of it that is there already."""
+        return ChainData.from_chain(data, chain, domain=self.domain, details=self.details)
 
     def build(self, data: Data) -> Chain:
         """The chain of a graph; it knows its graph."""
         if self.chain is None:
+            if self.features is not None and self.features not in data:
+                raise HaarPoolError(
+                    f"data with {self.features!r}, the features to cluster by",
+                    "data without",
+                    "name an attribute of the graphs, for instance features='x'",
+                )
             features = None if self.features is None else data[self.features]
-            return build_chain(data, features=features, **self.parameters)
+            return build_chain(data, self.num_levels, features=features, **self.parameters)
         chain = self.chain(data)
         if not isinstance(chain, Chain):
             raise HaarPoolError(
@@ -179,8 +214,12 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         return _with_graph(chain, data)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{key}={_shown(value)}" for key, value in self._shown.items())
-        return f"{type(self).__name__}({shown})"
+        given = {"num_levels": self.num_levels, "chain": self.chain, "features": self.features}
+        shown = {key: value for key, value in given.items() if value is not None}
+        shown |= self.parameters
+        shown |= {"domain": self.domain} if self.domain != "haar" else {}
+        shown |= {"details": self.details} if self.details else {}
+        return f"{type(self).__name__}({_arguments(shown)})"
 
 
 def _with_graph(chain: Chain, data: Data) -> Chain:
@@ -211,10 +250,19 @@ def check_domain(domain: str) -> None:
         raise HaarPoolError('domain "haar" or "vertex"', f"{domain!r}", "choose one of the two")
 
 
+def _arguments(given: dict[str, Any]) -> str:
+    return ", ".join(f"{key}={_shown(value)}" for key, value in given.items())
+
+
 def _shown(value: Any) -> str:
     """A function by its name: its address would differ in every process."""
-    named = callable(value) and hasattr(value, "__qualname__")
-    return f"{value.__module__}.{value.__qualname__}" if named else repr(value)
+    if isinstance(value, partial):
+        arguments = {str(i): argument for i, argument in enumerate(value.args)} | value.keywords
+        return f"partial({_shown(value.func)}, {_arguments(arguments)})"
+    if not callable(value):
+        return repr(value)
+    named = value if hasattr(value, "__qualname__") else type(value)
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 # A file with these classes loads with weights_only=True. PyG allows its own alike, but leaves out

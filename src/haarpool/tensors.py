@@ -9,6 +9,7 @@ A chain with levels 0..K is, under these keys,
     haar_weights_j (E_j,)    and their weights
     haar_basis_j   (2, nnz)  B_j, a basis as a sparse matrix; its rows are those of `Basis`
     haar_values_j  (4, nnz)  the values of its entries, float32; its rows are those of `Values`
+    haar_modes_j   (H, N_j)  for EigenPool, see `haarpool.modes`
 
 Here B_0 = U_0ᵀ takes a signal on level 0 to its coefficients, and B_j = Φ_{j-1}ᵀ, j >= 1, a signal
 on level j-1 to coefficients of level j. Both directions of a matrix are kept: a product with the
@@ -38,7 +39,7 @@ from haarpool.graph import entry_rows
 
 MAX_NONZEROS = 50_000_000  # of all bases of one chain: 1.6 GB
 GROWTH = "haar_growth"
-_KINDS = ("depth", "tree", "links", "weights", "basis", "values")
+_KINDS = ("depth", "tree", "links", "weights", "basis", "values", "modes")
 
 
 class Tree(IntEnum):
@@ -136,12 +137,16 @@ def _parts(key: str) -> tuple[str, int]:
 # ---------------------------------------------------------------------- making them
 
 
-def chain_tensors(chain: Chain, *, bases: bool = True, dtype: torch.dtype) -> dict[str, Tensor]:
+def chain_tensors(
+    chain: Chain, *, bases: bool, details: bool, dtype: torch.dtype
+) -> dict[str, Tensor]:
     """All tensors of a chain that knows its graph.
 
     Args:
         chain: the chain.
-        bases: without them only pooling in the vertex domain, readouts and `HaarConv` work.
+        bases: B_1, ..., B_K, for pooling in the Haar domain.
+        details: B_0, for all details of level 0. Where pooling of one graph of N nodes to one node
+            takes N entries, its details take N²/2.
         dtype: of the edge weights.
     """
     K, sizes = chain.num_levels, chain.sizes
@@ -158,10 +163,9 @@ def chain_tensors(chain: Chain, *, bases: bool = True, dtype: torch.dtype) -> di
             trees[j + 1][Tree.CHILD] = _starts(np.bincount(parent))
     basis: dict[int, Ints] = {}
     values: dict[int, NDArray[np.float32]] = {}
-    if bases:
-        for j, (row, column, value) in _bases(
-            chain, [_floats(tree[Tree.WEIGHT]) for tree in trees]
-        ):
+    if bases or details:
+        weights = [_floats(tree[Tree.WEIGHT]) for tree in trees]
+        for j, (row, column, value) in _bases(chain, weights, lowest=0 if details else 1):
             by_row = np.argsort(row, kind="stable")  # they come column by column
             basis[j] = np.stack([column[by_row], row])
             both = np.stack([value[by_row], value])
@@ -170,7 +174,7 @@ def chain_tensors(chain: Chain, *, bases: bool = True, dtype: torch.dtype) -> di
             trees[j][Tree.ROW] = _starts(np.bincount(row, minlength=sizes[j]))
             columns = trees[j - 1][Tree.COLUMN] if j else trees[0][Tree.CHILD]
             columns[:] = _starts(np.bincount(column, minlength=len(columns)))
-    nonzeros = [basis[j].shape[1] if bases else 0 for j in range(K + 1)]
+    nonzeros = [basis[j].shape[1] if j in basis else 0 for j in range(K + 1)]
     tensors[GROWTH] = _growth(sizes, nonzeros)
     for j, tree in enumerate(trees):
         tensors[f"haar_tree_{j}"] = torch.from_numpy(tree)
@@ -192,8 +196,8 @@ class _Entries(NamedTuple):
     value: Floats
 
 
-def _bases(chain: Chain, weights: list[Floats]) -> Iterator[tuple[int, _Entries]]:
-    """(j, B_j) for j = K, ..., 0, entries column by column, from U_j = [P_j U_{j+1}, D_j]."""
+def _bases(chain: Chain, weights: list[Floats], lowest: int) -> Iterator[tuple[int, _Entries]]:
+    """(j, B_j) for j = K, ..., lowest, entries column by column, from U_j = [P_j U_{j+1}, D_j]."""
     K, total = chain.num_levels, 0
     # U_j as rows: those of node v are vector[start[v] : start[v] + count[v]], and so on.
     start, count = np.zeros(1, np.int64), np.ones(1, np.int64)
@@ -201,23 +205,25 @@ def _bases(chain: Chain, weights: list[Floats]) -> Iterator[tuple[int, _Entries]
     for j in range(K, -1, -1):
         parent = chain.parents[j] if j < K else np.zeros(chain.sizes[K], np.int64)
         nodes = np.arange(chain.sizes[j])
+        extended = int(count[parent].sum())
+        total += extended if j < K else 0
         sizes = np.bincount(parent)
-        total += int(count[parent].sum()) if j < K else 0
         # U_j comes next, and B_j will be no smaller.
-        _refuse_dense(
-            chain, total + int(count[parent].sum() + (sizes * (sizes + 1) // 2 - 1).sum())
-        )
+        own = extended + int((sizes * (sizes + 1) // 2 - 1).sum()) if j >= lowest else 0
+        _refuse_dense(chain, total + own)
         take = ranges(start[parent], count[parent])
         node, vector = np.repeat(nodes, count[parent]), vector[take]
         value = value[take] * weights[j][node]
         if j < K:
             yield j + 1, _Entries(vector, node, value)
-        rows, columns, own = detail_entries(chain, j)
+        if j < lowest:
+            return
+        rows, columns, details = detail_entries(chain, j)
         coarse = chain.sizes[j + 1] if j < K else 1
         node, vector = np.concatenate([node, rows]), np.concatenate([vector, columns + coarse])
         order = np.lexsort((vector, node))
         node, vector = node[order], vector[order]
-        value = np.concatenate([value, own])[order]
+        value = np.concatenate([value, details])[order]
         count = np.bincount(node)
         start = _starts(count)
     yield 0, _Entries(vector, node, value)
@@ -229,7 +235,7 @@ def _refuse_dense(chain: Chain, nonzeros: int) -> None:
             f"bases of at most {MAX_NONZEROS:,} non-zeros together",
             f"more than that for {chain!r}, whose clusters are large",
             "build the chain with num_levels=None, whose clusters stay small; or with "
-            'domain="vertex", which needs no bases',
+            'domain="vertex" and without details=True, which needs no bases',
         )
 
 

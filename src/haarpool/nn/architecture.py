@@ -88,8 +88,13 @@ class Architecture:
         return cls(tuple(blocks))
 
     def __post_init__(self) -> None:
-        """Check the order of the parts."""
+        """Check the parts and their order."""
         object.__setattr__(self, "blocks", tuple(self.blocks))
+        for block in self.blocks:
+            if not isinstance(block, Block) or block.token not in TOKENS:
+                raise HaarPoolError(
+                    "blocks with known tokens", f"{block!r}", "use Architecture.parse(text)"
+                )
         readout = linear = other = None
         for i, block in enumerate(self.blocks):
             place = self._marked(i)
@@ -147,7 +152,7 @@ class Architecture:
 
 
 def _parse_block(part: str, marked: str) -> Block:
-    found = re.fullmatch(r"(\d*)([A-Z](?:[A-Z]|2(?=S))*)(\d*)", part)
+    found = re.fullmatch(r"([0-9]*)([A-Z](?:[A-Z]|2(?=S))*)([0-9]*)", part)
     repeat, token, width = found.groups() if found else ("", part, "")
     if token not in TOKENS:
         close = get_close_matches(token.upper(), TOKENS, n=1, cutoff=0.5)

@@ -8,6 +8,7 @@ from torch import Tensor
 from haarpool.errors import HaarPoolError
 from haarpool.nn.operators import (
     Tensors,
+    check_signal,
     pool,
     spread_graphs,
     sum_graphs,
@@ -71,13 +72,14 @@ class HaarConv(torch.nn.Module):
 
     def forward(self, x: Tensor, data: Tensors) -> Tensor:
         """The filtered signal."""
-        if x.ndim != 2 or x.shape[1] != self.in_channels:
+        data = tensors_of(data)
+        check_signal(x, tree_of(data, self.level).shape[-1])
+        if x.shape[1] != self.in_channels:
             raise HaarPoolError(
                 f"x with {self.in_channels} columns",
                 f"shape {tuple(x.shape)}",
                 "pass the number of columns as in_channels",
             )
-        data = tensors_of(data)
         if f"haar_tree_{self.num_levels + 1}" in data:
             raise HaarPoolError(
                 f"data with a chain of {self.num_levels} levels",

@@ -34,6 +34,12 @@ def to_dense(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(B, n, d) features, (B, n, n) adjacency, (B, n) which rows are nodes; zero elsewhere."""
     batch = edge_index.new_zeros(len(x)) if batch is None else batch
+    if not bool((batch[1:] >= batch[:-1]).all()):
+        raise HaarPoolError(
+            "a sorted batch vector, nodes graph by graph",
+            "an unsorted one",
+            "sort x, edge_index and batch by batch first",
+        )
     weight = x.new_ones(edge_index.shape[1]) if edge_weight is None else edge_weight.to(x.dtype)
     dense, mask = to_dense_batch(x, batch)
     return dense, to_dense_adj(edge_index, batch, weight), mask

@@ -12,23 +12,29 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.data.datapipes import functional_transform
 
+from haarpool.chain import Chain
 from haarpool.data import AddHaarChain, ChainData, Domain
 from haarpool.errors import HaarPoolError
 from haarpool.modes import checked_modes, cluster_modes
-from haarpool.nn.operators import Tensors, sum_members, tensors_of, tree_of
+from haarpool.nn.operators import (
+    Tensors,
+    check_signal,
+    coarse_graph,
+    sum_members,
+    tensors_of,
+    tree_of,
+    widened,
+)
 from haarpool.nn.output import PoolingOutput
 from haarpool.nn.pooling import checked_start
-from haarpool.tensors import Tree
-
-_KEY = "eigen_modes_"  # (N_j, modes): PyG joins it along the nodes and adds nothing
 
 
 @functional_transform("add_eigen_modes")
 class AddEigenModes(AddHaarChain):
     """Build the chain of a graph and add it with the modes of its clusters: `Data` -> `ChainData`.
 
-    It does what `AddHaarChain` does, and adds for each step j = 0..K-1 `eigen_modes_j`, (N_j, H),
-    the transpose of `cluster_modes`, in float64.
+    It does what `AddHaarChain` does, and adds for each step j = 0..K-1 `haar_modes_j`, (H, N_j),
+    which are `cluster_modes` in float64.
 
     Args:
         num_modes: H; a layer may use fewer.
@@ -41,8 +47,8 @@ class AddEigenModes(AddHaarChain):
     >>> transform
     AddEigenModes(num_modes=2, num_levels=2, method='matching')
     >>> data = transform(ring)
-    >>> data.chain_sizes, data.eigen_modes_0.shape, data.eigen_modes_1.shape
-    ((4, 2, 1), torch.Size([4, 2]), torch.Size([2, 2]))
+    >>> data.chain_sizes, data.haar_modes_0.shape, data.haar_modes_1.shape
+    ((4, 2, 1), torch.Size([2, 4]), torch.Size([2, 2]))
     """
 
     def __init__(
@@ -55,24 +61,21 @@ class AddEigenModes(AddHaarChain):
     ) -> None:
         super().__init__(num_levels, domain=domain, **parameters)
         self.num_modes = checked_modes(num_modes)
-        shown = {key: value for key, value in self._shown.items() if key != "domain"}
-        self._shown = {"num_modes": num_modes} | shown
-        if domain != "vertex":
-            self._shown["domain"] = domain
 
-    def forward(self, data: Data) -> ChainData:
-        """The graph with its chain and modes."""
-        chain = self.build(data)
-        result = ChainData.from_chain(data, chain, domain=self.domain)
-        for key in [key for key in result.keys() if key.startswith(_KEY)]:  # noqa: SIM118
-            del result[key]  # of another chain
+    def add(self, data: Data, chain: Chain) -> ChainData:
+        """The graph with a chain of it and its modes."""
+        result = super().add(data, chain)
         for j in range(chain.num_levels):
             modes = cluster_modes(chain, j, self.num_modes)
-            result[f"{_KEY}{j}"] = torch.from_numpy(modes).T.contiguous()
+            result[f"haar_modes_{j}"] = torch.from_numpy(modes)
         return result
 
-
-# ---------------------------------------------------------------------- the layer
+    def __repr__(self) -> str:
+        # The other default for the domain.
+        plain = super().__repr__().replace(", domain='vertex'", "").replace("domain='vertex'", "")
+        head, _, rest = plain.partition("(")
+        domain = ", domain='haar'" * (self.domain == "haar")
+        return f"{head}(num_modes={self.num_modes}{', ' * (rest != ')')}{rest[:-1]}{domain})"
 
 
 class EigenPooling(torch.nn.Module):
@@ -100,7 +103,6 @@ class EigenPooling(torch.nn.Module):
         x (N_j, d), a row per node of level j in all graphs; data from `AddEigenModes`, or a batch
         (or a dict of the tensors) -> `PoolingOutput` with x (N_{j+1}, H·d), mode by mode.
 
-    >>> from haarpool import Chain
     >>> path = Data(x=torch.tensor([[1.0], [3.0], [2.0]]),
     ...             edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
     >>> data = AddEigenModes(chain=lambda data: Chain.from_parents([[0, 0, 1], [0, 0]]))(path)
@@ -120,32 +122,25 @@ class EigenPooling(torch.nn.Module):
     def forward(self, x: Tensor, data: Tensors) -> PoolingOutput:
         """The coarse features, graph and batch vector."""
         data = tensors_of(data)
-        level, above = self.level, tree_of(data, self.level + 1)
+        graph = coarse_graph(data, self.level + 1)
         modes = self._modes(data)
-        if x.ndim != 2 or x.shape[0] != modes.shape[0]:
-            raise HaarPoolError(
-                f"a signal ({modes.shape[0]}, d), a row for each node of its level in all graphs",
-                f"shape {tuple(x.shape)}",
-                "check the level of the layer, and that x and data belong to the same batch",
-            )
-        work = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
-        spread = (modes.to(work.dtype)[:, :, None] * work[:, None, :]).flatten(1)
-        z = sum_members(spread, data, level).to(x.dtype)
-        edges, weights = data[f"haar_links_{level + 1}"], data[f"haar_weights_{level + 1}"]
-        return PoolingOutput(z, edges, weights, above[Tree.BATCH])
+        check_signal(x, modes.shape[1])
+        work = widened(x)
+        spread = (modes.T.to(work.dtype)[:, :, None] * work[:, None, :]).flatten(1)
+        return PoolingOutput(sum_members(spread, data, self.level).to(x.dtype), *graph)
 
     def _modes(self, data: Tensors) -> Tensor:
-        """(N_j, H) of the data."""
-        nodes, key = tree_of(data, self.level).shape[-1], f"{_KEY}{self.level}"
+        """(H, N_j) of the data."""
+        nodes, key = tree_of(data, self.level).shape[-1], f"haar_modes_{self.level}"
         shape = tuple(data[key].shape) if key in data else (0, 0)
-        if shape[0] != nodes or shape[1] < self.num_modes:
+        if shape[0] < self.num_modes or shape[1] != nodes:
             raise HaarPoolError(
                 f"data with {self.num_modes} modes for the {nodes} nodes of level {self.level}",
                 f"{key} of shape {shape}" if key in data else f"no {key}",
                 f"add AddEigenModes(num_modes={self.num_modes}, ...) to the transforms of the "
                 "dataset, in the place of AddHaarChain",
             )
-        return data[key][:, : self.num_modes]
+        return data[key][: self.num_modes]
 
     def __repr__(self) -> str:
         return f"EigenPooling(level={self.level}, num_modes={self.num_modes})"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import torch
@@ -15,10 +16,12 @@ from torch_geometric.transforms import BaseTransform
 from haarpool.data import AddHaarChain, Domain, check_domain
 from haarpool.errors import HaarPoolError
 from haarpool.nn.architecture import CHAIN_POOLINGS, CONVOLUTIONS, LINEAR, READOUTS, Architecture
+from haarpool.nn.convolutions import Convolution
 from haarpool.nn.eigenpool import AddEigenModes, EigenPooling
-from haarpool.nn.operators import tensors_of
-from haarpool.nn.peers import ChainPooling, Convolution, State, make_pooling, make_readout
+from haarpool.nn.operators import missing_features, tensors_of
+from haarpool.nn.peers import ChainPooling, make_pooling, make_readout
 from haarpool.nn.pooling import HaarPooling
+from haarpool.nn.state import State
 from haarpool.tensors import GROWTH
 
 Task = Literal["classification", "regression"]
@@ -45,10 +48,12 @@ def build_model(
     ratio: float = 0.5,
     num_clusters: int = 16,
     num_modes: int = 2,
+    sorted_nodes: int = 30,
 ) -> Network:
     """The network of an architecture.
 
-    Convolutions and linear layers but the last are followed by a ReLU. `FCn` is a linear layer of
+    Convolutions and linear layers but the last are followed by a ReLU. All convolutions look at
+    edge weights, those of `data.edge_weight` and those of coarse graphs. `FCn` is a linear layer of
     input width n: `FC60-FC180` is Linear(60, 180), Linear(180, out_channels). Where what arrives
     has another width a linear layer to n comes in front.
 
@@ -65,6 +70,7 @@ def build_model(
         ratio: nodes that SP and TP keep.
         num_clusters: of DP and STRUCT; a second one of them makes half as many, and so on.
         num_modes: eigenvectors per cluster of EIG.
+        sorted_nodes: nodes that SORT keeps of each graph; smaller graphs are filled up with zeros.
 
     >>> model = build_model("2GC16-HP-GC16-HP-FC16", in_channels=3, out_channels=2)
     >>> model.chain_parameters
@@ -78,11 +84,14 @@ def build_model(
         raise HaarPoolError(
             'task "classification" or "regression"', f"{task!r}", "choose one of the two"
         )
-    for name, size in {"in_channels": in_channels, "out_channels": out_channels}.items():
-        if not isinstance(size, int) or size < 1:
-            raise HaarPoolError(f"{name} >= 1", f"{size!r}", "count the columns of x, or classes")
-    if not 0 <= dropout < 1:
+    in_channels = _count("in_channels", in_channels)
+    out_channels = _count("out_channels", out_channels)
+    width, num_clusters = _count("width", width), _count("num_clusters", num_clusters)
+    num_modes, sorted_nodes = _count("num_modes", num_modes), _count("sorted_nodes", sorted_nodes)
+    if not (isinstance(dropout, Real) and 0 <= dropout < 1):
         raise HaarPoolError("dropout in [0, 1)", f"{dropout!r}", "pass for example dropout=0.5")
+    if not (isinstance(ratio, Real) and 0 < ratio <= 1):
+        raise HaarPoolError("a ratio in (0, 1]", f"{ratio!r}", "pass for example ratio=0.5")
     network = Network(arch, in_channels, out_channels, task, domain, dropout, num_modes)
     convolutions: dict[int, Convolution] = {}
     shared = _shared(arch, tied)
@@ -109,7 +118,7 @@ def build_model(
             network.stages.append(ChainPooling(pool))
             channels *= 1 if haar else num_modes
         elif token in READOUTS:
-            network.readout, channels = make_readout(token, channels)
+            network.readout, channels = make_readout(token, channels, sorted_nodes)
         elif token not in LINEAR:
             network.stages.append(make_pooling(token, channels, ratio, num_clusters))
             num_clusters = max(1, num_clusters // 2) if token in ("DP", "STRUCT") else num_clusters
@@ -158,13 +167,21 @@ class Network(torch.nn.Module):
         """The transform that gives graphs what this network needs; None if that is nothing.
 
         Args:
-            parameters: the others of `AddHaarChain`: method, seed, ...
+            parameters: the others of `AddHaarChain`: method, seed, ..., or chain= your function.
         """
         if not self.arch.num_levels:
             return None
+        if own := {"num_levels", "top"} & set(parameters):
+            raise HaarPoolError(
+                f"parameters besides those of the network, {self.chain_parameters}",
+                f"{', '.join(sorted(own))}",
+                "leave them out, or make the AddHaarChain yourself",
+            )
         tokens = {block.token for block in self.arch.blocks}
         bases = self.domain == "haar" and "HP" in tokens
-        parameters = {"domain": "haar" if bases else "vertex"} | self.chain_parameters | parameters
+        parameters = {"domain": "haar" if bases else "vertex"} | parameters
+        if parameters.get("chain") is None:
+            parameters = self.chain_parameters | parameters
         if "EIG" in tokens:
             return AddEigenModes(num_modes=self.num_modes, **parameters)
         return AddHaarChain(**parameters)
@@ -181,12 +198,7 @@ class Network(torch.nn.Module):
         Ask it with the first graph, before the first batch; `forward` asks too.
         """
         if "x" not in data or data["x"] is None:
-            raise HaarPoolError(
-                "data with node features x",
-                "data without",
-                "add T.OneHotDegree(max_degree) or T.Constant() of torch_geometric.transforms, "
-                "before AddHaarChain",
-            )
+            raise missing_features()
         x = data["x"]
         if x.ndim != 2 or x.shape[1] != self.in_channels:
             raise HaarPoolError(
@@ -194,24 +206,31 @@ class Network(torch.nn.Module):
                 f"shape {tuple(x.shape)}",
                 "pass in_channels=data.num_features to build_model",
             )
+        if "edge_index" not in data:
+            raise HaarPoolError("data with edge_index", "none", "leave ToSparseTensor out")
         levels, top = self.arch.num_levels, self.arch.top
         if not levels:
             return
-        remedy = f"add AddHaarChain(num_levels={levels}, top={top}) to the transforms"
         if f"haar_tree_{levels}" not in data:
             found = sum(f"haar_tree_{j}" in data for j in range(levels)) - 1
             raise HaarPoolError(
                 f"a chain of at least {levels} levels for {str(self.arch)!r}",
                 f"a chain of {found}" if found > 0 else "data without a chain",
-                remedy,
+                self._remedy(),
             )
         rows = data[f"haar_tree_{levels}"].shape[-1]
         if top == 1 and rows != _num_graphs(data):
             raise HaarPoolError(
                 f"chains that end in one node for {str(self.arch)!r}, which has no global readout",
                 f"{rows} nodes on level {levels} in {_num_graphs(data)} graphs",
-                remedy,
+                self._remedy(),
             )
+        for stage in self.stages:
+            if isinstance(stage, ChainPooling) and (lacking := stage.lacks(data)):
+                raise HaarPoolError(f"data with {lacking}", "data without", self._remedy())
+
+    def _remedy(self) -> str:
+        return f"add {self.transform()!r} to the transforms of the dataset"
 
     def forward(self, data: Any) -> Tensor:
         """Scores or values, (graphs, out_channels)."""
@@ -249,6 +268,10 @@ class Network(torch.nn.Module):
             loss = mse_loss(output, target.view_as(output).to(output.dtype))
         return loss if self.auxiliary is None else loss + self.auxiliary
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and files do without the losses of the last call, which hang on its graph."""
+        return self.__dict__ | {"auxiliary": None}
+
     def extra_repr(self) -> str:
         """The architecture, for `print(model)`."""
         return f"{str(self.arch)!r}, {self.in_channels} -> {self.out_channels}, {self.task}"
@@ -258,7 +281,21 @@ def _num_graphs(data: Mapping[str, Tensor]) -> int:
     """A shape, not a value: nothing is read back from the device."""
     if GROWTH in data:
         return data[GROWTH].shape[-1]
-    return data["ptr"].shape[0] - 1 if "ptr" in data else 1
+    if "ptr" in data:
+        return data["ptr"].shape[0] - 1
+    # A batch vector made by hand is the one thing that has to be looked into.
+    return int(data["batch"].max()) + 1 if "batch" in data else 1
+
+
+def _count(name: str, value: Any) -> int:
+    """A whole number >= 1, also one of numpy."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise HaarPoolError(
+            f"{name} as a whole number >= 1",
+            f"{value!r}",
+            "count the columns of x and the classes; leave other sizes at their defaults",
+        )
+    return int(value)
 
 
 def _shared(arch: Architecture, tied: Literal["authors"] | Sequence[int] | None) -> Any:
@@ -274,7 +311,7 @@ def _shared(arch: Architecture, tied: Literal["authors"] | Sequence[int] | None)
                 "say which convolutions share weights, for example tied=(0, 1, 1)",
             )
         tied = AUTHORS[str(arch)]
-    numbers = list(tied)
+    numbers = list(tied) if isinstance(tied, Iterable) else [tied]
     if len(numbers) != count or not all(isinstance(number, int) for number in numbers):
         raise HaarPoolError(
             f"tied as {count} whole numbers, one per convolution of {str(arch)!r}",

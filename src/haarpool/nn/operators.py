@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
+from torch_geometric.data import Data
 
 from haarpool.data import ChainData
 from haarpool.errors import HaarPoolError
@@ -118,8 +119,16 @@ def _places(data: Tensors, level: int) -> Tensor:
 
 
 def tensors_of(data: Any) -> Tensors:
-    """The tensors of a `ChainData` or of a batch of them; anything else as it is."""
-    return data.tensors if isinstance(data, ChainData) else data
+    """The tensors of a `ChainData` or of a batch of them; those of a dict as they are."""
+    if isinstance(data, ChainData):
+        return data.tensors
+    if not isinstance(data, dict | Data):
+        raise HaarPoolError(
+            "the data: a ChainData, a batch of them, or a dict of their tensors",
+            type(data).__name__,
+            "pass what the DataLoader gives",
+        )
+    return data
 
 
 def tree_of(data: Tensors, level: int) -> Tensor:
@@ -153,8 +162,22 @@ def _basis(data: Tensors, level: int) -> tuple[Tensor, Tensor]:
         raise HaarPoolError(
             "data with the bases of its chains",
             f"no haar_basis_{level}",
-            'use AddHaarChain without domain="vertex", or pool with domain="vertex"',
+            'use AddHaarChain without domain="vertex", or pool with domain="vertex"'
+            if level
+            else 'use AddHaarChain(details=True), which details="full" needs on level 0',
         ) from None
+
+
+def coarse_graph(data: Tensors, level: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Edges, their weights and the batch vector of a level j >= 1."""
+    tree = tree_of(data, level)
+    try:
+        links, weights = data[f"haar_links_{level}"], data[f"haar_weights_{level}"]
+    except KeyError as error:
+        raise HaarPoolError(
+            f"data with the graph of level {level}", f"no {error}", "do not exclude this key"
+        ) from None
+    return links, weights, tree[Tree.BATCH]
 
 
 def _missing(data: Tensors, level: int) -> HaarPoolError:
@@ -175,17 +198,39 @@ def _missing(data: Tensors, level: int) -> HaarPoolError:
 # ---------------------------------------------------------------------- computing
 
 
-def _linear(x: Tensor, rows: int, name: str, *tensors: Tensor) -> Tensor:
+def check_signal(x: Tensor | None, rows: int) -> None:
+    """Raise unless x is a real signal with that many rows."""
+    if x is None:
+        raise missing_features()
     if x.ndim != 2 or x.shape[0] != rows:
         raise HaarPoolError(
             f"a signal ({rows}, d), a row for each node of its level in all graphs",
             f"shape {tuple(x.shape)}",
             "check the level of the layer, and that x and data belong to the same batch",
         )
-    if x.dtype in (torch.bfloat16, torch.float16):  # sums in float32, rounded once
-        return _linear(x.float(), rows, name, *tensors).to(x.dtype)
     if not x.is_floating_point():
         raise HaarPoolError("real features", f"dtype {x.dtype}", "convert them with x.float()")
+
+
+def missing_features() -> HaarPoolError:
+    """For data whose x is None."""
+    return HaarPoolError(
+        "node features x",
+        "none",
+        "add T.OneHotDegree(max_degree) or T.Constant() of torch_geometric.transforms, "
+        "before AddHaarChain",
+    )
+
+
+def widened(x: Tensor) -> Tensor:
+    """What sums are taken in: float32 for the short types, which is then rounded once."""
+    return x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+
+
+def _linear(x: Tensor, rows: int, name: str, *tensors: Tensor) -> Tensor:
+    check_signal(x, rows)
+    if x.dtype in (torch.bfloat16, torch.float16):
+        return _linear(x.float(), rows, name, *tensors).to(x.dtype)
     result: Tensor = _Linear.apply(x, name, tensors)  # type: ignore[no-untyped-call]
     return result
 

@@ -12,6 +12,8 @@ from haarpool.errors import HaarPoolError
 from haarpool.nn.operators import (
     Tensors,
     adjoint,
+    check_signal,
+    coarse_graph,
     compress,
     cut,
     expand,
@@ -22,9 +24,9 @@ from haarpool.nn.operators import (
     tensors_of,
     tree_of,
     unpool,
+    widened,
 )
 from haarpool.nn.output import PoolingOutput
-from haarpool.tensors import Tree
 
 Details = Literal["energy", "full"]
 
@@ -52,9 +54,9 @@ class HaarPooling(torch.nn.Module):
         level: j in 0..K-1, counting the poolings of the network from 0.
         domain: "haar" or "vertex".
         details: what to keep of the N_j - N_{j+1} detail coefficients D_jᵀ x: nothing (None),
-            "full", all of them, graph by graph, from which `HaarUnpooling` restores x; or "energy",
-            for each cluster and column the sum of their squares, (N_{j+1}, d), which does not
-            depend on the order of members.
+            "full", all of them, graph by graph, from which `HaarUnpooling` restores x (on level 0
+            they need `AddHaarChain(details=True)`); or "energy", for each cluster and column the
+            sum of their squares, (N_{j+1}, d), which does not depend on the order of members.
 
     Shapes:
         x (N_j, d), a row per node of level j in all graphs; data a `ChainData` or a batch of them
@@ -95,9 +97,7 @@ class HaarPooling(torch.nn.Module):
             z = (compress if self.domain == "haar" else pool)(x, data, level)
         if self.details == "energy":
             details = detail_energy(x, data, level)
-        batch = data[f"haar_tree_{level + 1}"][Tree.BATCH]
-        edges, weights = data[f"haar_links_{level + 1}"], data[f"haar_weights_{level + 1}"]
-        return PoolingOutput(z, edges, weights, batch, details)
+        return PoolingOutput(z, *coarse_graph(data, level + 1), details)
 
     def __repr__(self) -> str:
         details = f", details={self.details!r}" * (self.details is not None)
@@ -111,7 +111,8 @@ class HaarUnpooling(torch.nn.Module):
         vertex  x = P_j z + D_j d
 
     With the details d of `HaarPooling(level, domain, details="full")` this restores x exactly;
-    without them it is the transpose, the signal nearest to x that the coarse part can say.
+    without them it is the transpose, the signal nearest to x that the coarse part can say. Energies
+    (details="energy") restore nothing; do not pass them here.
 
     Args:
         level: j, as in the pooling that it undoes.
@@ -158,11 +159,13 @@ class HaarUnpooling(torch.nn.Module):
 def detail_energy(x: Tensor, data: Tensors, level: int) -> Tensor:
     """Σ d² over the details of each cluster, (N_j, d) -> (N_{j+1}, d).
 
-    As the square of x - P_j P_jᵀ x, which no rounding makes negative.
+    As the square of x - P_j P_jᵀ x, which no rounding makes negative; float32 for shorter types,
+    whose squares could be too large.
     """
-    work = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
-    rest = work - unpool(pool(work, data, level), data, level)
-    return sum_members(rest.square(), data, level).to(x.dtype)
+    check_signal(x, tree_of(data, level).shape[-1])
+    x = widened(x)
+    rest = x - unpool(pool(x, data, level), data, level)
+    return sum_members(rest.square(), data, level)
 
 
 def checked_start(level: int) -> int:

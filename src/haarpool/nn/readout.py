@@ -10,12 +10,14 @@ from torch import Tensor
 from haarpool.errors import HaarPoolError
 from haarpool.nn.operators import (
     Tensors,
+    check_signal,
     graph_bounds,
     pool,
     sum_graphs,
     tensors_of,
     tree_of,
     unpool,
+    widened,
 )
 from haarpool.nn.pooling import checked_start
 
@@ -23,7 +25,7 @@ STATISTICS = ("scaled_sum", "mean", "sum", "energy")
 
 
 class HaarReadout(torch.nn.Module):
-    """One row per graph from a signal on level j; independent of the order of nodes.
+    """One row per graph from a signal on the nodes of level j, whatever their order.
 
     The statistics, side by side in the order given, of a graph with n nodes on level j:
 
@@ -32,8 +34,10 @@ class HaarReadout(torch.nn.Module):
         sum         Σ x
         energy      sqrt(|D_iᵀ x_i|² / n) for each level i = j, ..., K-1, x_{i+1} = P_iᵀ x_i
 
-    The energies say how the signal is spread over scales: with the top they add up to Σ x², and
-    other than single detail coefficients they do not depend on the order of members.
+    Rows of x are nodes, as the vertex domain and the input graph have them; sums over the rows of
+    the Haar domain would depend on numbering. The energies say how the signal is spread over
+    scales: with the top they add up to Σ x², and other than single detail coefficients they do not
+    depend on the order of members.
 
     Args:
         level: j, the level of x.
@@ -72,7 +76,8 @@ class HaarReadout(torch.nn.Module):
     def forward(self, x: Tensor, data: Tensors) -> Tensor:
         """One row per graph."""
         data = tensors_of(data)
-        work = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+        check_signal(x, tree_of(data, self.level).shape[-1])
+        work = widened(x)
         total = sum_graphs(work, data, self.level)
         _, starts, ends = graph_bounds(data, self.level)
         n = (ends - starts).to(work.dtype)[:, None]

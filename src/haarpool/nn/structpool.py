@@ -63,7 +63,7 @@ class StructPool(nn.Module):
         hidden_channels: tuple[int, ...] = (48, 48),
     ) -> None:
         super().__init__()
-        check_at_least(1, num_clusters=num_clusters)
+        check_at_least(1, in_channels=in_channels, num_clusters=num_clusters)
         check_at_least(0, num_iterations=num_iterations, hops=hops)
         self.in_channels, self.num_clusters = in_channels, num_clusters
         self.num_iterations, self.hops = num_iterations, hops
