@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -213,13 +214,16 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
             )
         return _with_graph(chain, data)
 
+    def _given(self) -> dict[str, Any]:
+        """The arguments that it was made with, defaults left out."""
+        named = {"num_levels": self.num_levels, "chain": self.chain, "features": self.features}
+        given = {key: value for key, value in named.items() if value is not None} | self.parameters
+        default = inspect.signature(type(self)).parameters["domain"].default
+        given |= {"domain": self.domain} if self.domain != default else {}
+        return given | ({"details": True} if self.details else {})
+
     def __repr__(self) -> str:
-        given = {"num_levels": self.num_levels, "chain": self.chain, "features": self.features}
-        shown = {key: value for key, value in given.items() if value is not None}
-        shown |= self.parameters
-        shown |= {"domain": self.domain} if self.domain != "haar" else {}
-        shown |= {"details": self.details} if self.details else {}
-        return f"{type(self).__name__}({_arguments(shown)})"
+        return f"{type(self).__name__}({_arguments(self._given())})"
 
 
 def _with_graph(chain: Chain, data: Data) -> Chain:

@@ -70,12 +70,8 @@ class AddEigenModes(AddHaarChain):
             result[f"haar_modes_{j}"] = torch.from_numpy(modes)
         return result
 
-    def __repr__(self) -> str:
-        # The other default for the domain.
-        plain = super().__repr__().replace(", domain='vertex'", "").replace("domain='vertex'", "")
-        head, _, rest = plain.partition("(")
-        domain = ", domain='haar'" * (self.domain == "haar")
-        return f"{head}(num_modes={self.num_modes}{', ' * (rest != ')')}{rest[:-1]}{domain})"
+    def _given(self) -> dict[str, Any]:
+        return {"num_modes": self.num_modes} | super()._given()
 
 
 class EigenPooling(torch.nn.Module):
