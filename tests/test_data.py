@@ -280,15 +280,15 @@ def test_loader_that_pins():
 @needs_cuda
 def test_pin_memory():
     pinned = CARRIED[1].clone().pin_memory()
-    assert pinned.haar_basis_0.is_pinned()
+    assert pinned.haar_basis_1.is_pinned()
     assert same(pinned, CARRIED[1])
 
 
 def test_follow_batch_and_exclude_keys():
     (batch,) = DataLoader(
-        CARRIED, batch_size=6, follow_batch=["haar_tree_1"], exclude_keys=["haar_basis_0"]
+        CARRIED, batch_size=6, follow_batch=["haar_tree_1"], exclude_keys=["haar_basis_1"]
     )
-    assert "haar_basis_0" not in batch
+    assert "haar_basis_1" not in batch
     pooled = HaarPooling(0)(batch.x, batch)  # needs the basis of level 1 only
     assert torch.equal(batch.haar_tree_1_batch, pooled.batch)
     assert batch.haar_tree_1_ptr.diff().tolist() == [data.chain_sizes[1] for data in CARRIED]
