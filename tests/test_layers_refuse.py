@@ -25,7 +25,7 @@ PLAIN = Batch.from_data_list([Data(x=torch.zeros(3, 2), edge_index=torch.zeros(2
 X0, X1 = torch.zeros(N[0], 2), torch.zeros(N[1], 2)
 NO_CHAIN = "data without one; add AddHaarChain(num_levels=...)"
 ROWS = f"a signal ({N[0]}, d)"
-NO_BASES = 'use AddHaarChain without domain="vertex"'
+NO_BASES = 'use AddHaarChain with domain="haar"'
 
 BAD_CALLS = {
     "pool: no chain": (lambda: HaarPooling(0)(PLAIN.x, PLAIN), NO_CHAIN),
@@ -58,10 +58,15 @@ BAD_CALLS = {
     "conv: one dimension": (lambda: HaarConv(2, 2, 2)(X0[:, 0], BATCH), ROWS),
     "unpool: one dimension": (lambda: HaarUnpooling(0)(X1[:, 0], BATCH), "a signal"),
     "pool: no bases": (lambda: HaarPooling(0)(X0, BARE), NO_BASES),
-    "pool: no bases for details": (lambda: HaarPooling(0, "vertex", "full")(X0, BARE), "AddHaarChain(details=True)"),
+    "pool: no bases for details": (
+        lambda: HaarPooling(0, "vertex", "full")(X0, BARE), "details=True for details",
+    ),
     "unpool: no bases": (lambda: HaarUnpooling(0)(X1, BARE), NO_BASES),
+    "unpool: nothing, with details": (
+        lambda: HaarUnpooling(0)(None, BATCH, X0[N[1] :]), "node features x, got none",
+    ),
     "unpool: no bases for details": (
-        lambda: HaarUnpooling(0, "vertex")(X1, BARE, X0[N[1] :]), "AddHaarChain(details=True)",
+        lambda: HaarUnpooling(0, "vertex")(X1, BARE, X0[N[1] :]), "details=True for details",
     ),
     "unpool: details": (
         lambda: HaarUnpooling(0)(X1, BATCH, X0), f"details of shape ({N[0] - N[1]}, 2)",

@@ -174,6 +174,8 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         **parameters: Any,
     ) -> None:
         check_domain(domain)
+        if not isinstance(details, bool):
+            raise HaarPoolError("details True or False", f"{details!r}", "pass details=True")
         if chain is None:
             _check_parameters({"num_levels": num_levels, **parameters})
         elif not callable(chain) or num_levels or features or parameters:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -43,6 +43,21 @@ class Block:
     token: str
     width: int | None = None
     repeat: int = 1
+
+    def __post_init__(self) -> None:
+        """Check it, whichever way it is made."""
+        counts = (self.repeat, 1 if self.width is None else self.width)
+        plain = self.token in POOLINGS | READOUTS
+        if (
+            self.token not in TOKENS
+            or not all(type(count) is int and count >= 1 for count in counts)
+            or (plain and (self.width is not None or self.repeat != 1))
+        ):
+            raise HaarPoolError(
+                "a known token, width and repeat >= 1, for convolutions and FC only",
+                f"Block({self.token!r}, {self.width!r}, {self.repeat!r})",
+                "use Architecture.parse(text)",
+            )
 
     def __str__(self) -> str:
         repeat = "" if self.repeat == 1 else str(self.repeat)
@@ -89,12 +104,12 @@ class Architecture:
 
     def __post_init__(self) -> None:
         """Check the parts and their order."""
-        object.__setattr__(self, "blocks", tuple(self.blocks))
-        for block in self.blocks:
-            if not isinstance(block, Block) or block.token not in TOKENS:
-                raise HaarPoolError(
-                    "blocks with known tokens", f"{block!r}", "use Architecture.parse(text)"
-                )
+        blocks = tuple(self.blocks) if isinstance(self.blocks, Iterable) else (self.blocks,)
+        if not all(isinstance(block, Block) for block in blocks):
+            raise HaarPoolError(
+                "an architecture as blocks", f"{self.blocks!r}", "use Architecture.parse(text)"
+            )
+        object.__setattr__(self, "blocks", blocks)
         readout = linear = other = None
         for i, block in enumerate(self.blocks):
             place = self._marked(i)

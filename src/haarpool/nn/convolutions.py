@@ -14,6 +14,7 @@ from torch import Tensor
 from torch_geometric.nn import MLP, ChebConv, GATConv, GCNConv, GINConv, SAGEConv
 from torch_geometric.utils import scatter
 
+from haarpool.nn.dense import nonzero
 from haarpool.nn.operators import Tensors
 from haarpool.nn.state import State
 
@@ -60,7 +61,7 @@ class WeightedGIN(GINConv):  # type: ignore[misc]
 
 
 class WeightedSAGE(SAGEConv):  # type: ignore[misc]
-    """SAGEConv with the weighted mean Σ_j w_ij x_j / Σ_j w_ij over neighbours."""
+    """SAGEConv with the weighted mean Σ_j w_ij x_j / Σ_j |w_ij| over neighbours."""
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__(in_channels, out_channels, aggr="sum")
@@ -68,8 +69,9 @@ class WeightedSAGE(SAGEConv):  # type: ignore[misc]
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> Tensor:
         """The convolved features."""
         weight = _ones(x, edge_index, edge_weight)
-        total = scatter(weight, edge_index[1], dim_size=x.shape[0], reduce="sum")
-        share = weight / total.clamp_min(torch.finfo(x.dtype).tiny)[edge_index[1]]
+        # By magnitudes, so that negative weights cannot make a sum vanish.
+        total = scatter(weight.abs(), edge_index[1], dim_size=x.shape[0], reduce="sum")
+        share = weight / nonzero(total)[edge_index[1]]
         # propagate_type: (x: OptPairTensor, weight: Tensor)
         mean = self.propagate(edge_index, x=(x, x), weight=share)
         result: Tensor = self.lin_l(mean) + self.lin_r(x)

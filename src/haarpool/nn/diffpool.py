@@ -20,7 +20,8 @@ class DiffPool(nn.Module):
 
     with the two losses of the paper as `details`: |A - S Sᵀ| over the number of entries, and the
     mean entropy of the assignments. GNN is two layers of GraphSAGE with means, as in the paper.
-    Every graph gets `num_clusters` clusters.
+    Every graph gets `num_clusters` clusters. As PyG takes them, the losses of a batch count the
+    entries that smaller graphs are filled up with.
 
     Args:
         in_channels: columns of x.

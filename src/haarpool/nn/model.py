@@ -78,7 +78,7 @@ def build_model(
     >>> model.transform(seed=1)
     AddHaarChain(num_levels=2, top=1, seed=1)
     """
-    arch = Architecture.parse(arch) if isinstance(arch, str) else arch
+    arch = arch if isinstance(arch, Architecture) else Architecture.parse(arch)
     check_domain(domain)
     if task not in ("classification", "regression"):
         raise HaarPoolError(
@@ -90,8 +90,8 @@ def build_model(
     num_modes, sorted_nodes = _count("num_modes", num_modes), _count("sorted_nodes", sorted_nodes)
     if not (isinstance(dropout, Real) and 0 <= dropout < 1):
         raise HaarPoolError("dropout in [0, 1)", f"{dropout!r}", "pass for example dropout=0.5")
-    if not (isinstance(ratio, Real) and 0 < ratio <= 1):
-        raise HaarPoolError("a ratio in (0, 1]", f"{ratio!r}", "pass for example ratio=0.5")
+    if not (isinstance(ratio, Real) and 0 < ratio < 1):
+        raise HaarPoolError("a ratio in (0, 1)", f"{ratio!r}", "pass for example ratio=0.5")
     network = Network(arch, in_channels, out_channels, task, domain, dropout, num_modes)
     convolutions: dict[int, Convolution] = {}
     shared = _shared(arch, tied)
@@ -206,8 +206,16 @@ class Network(torch.nn.Module):
                 f"shape {tuple(x.shape)}",
                 "pass in_channels=data.num_features to build_model",
             )
-        if "edge_index" not in data:
+        if not x.is_floating_point():
+            raise HaarPoolError("real features", f"dtype {x.dtype}", "convert them with x.float()")
+        if "edge_index" not in data or data["edge_index"] is None:
             raise HaarPoolError("data with edge_index", "none", "leave ToSparseTensor out")
+        if "edge_weight" in data and data["edge_weight"].ndim != 1:
+            raise HaarPoolError(
+                "edge_weight of shape (E,)",
+                f"shape {tuple(data['edge_weight'].shape)}",
+                "pass one weight per edge, for example edge_weight.squeeze(-1)",
+            )
         levels, top = self.arch.num_levels, self.arch.top
         if not levels:
             return

@@ -142,6 +142,8 @@ def tree_of(data: Tensors, level: int) -> Tensor:
 def num_graphs(data: Tensors) -> int:
     """How many graphs there are: a shape, never a value that lies on the device."""
     tree_of(data, 0)
+    if GROWTH not in data:
+        raise HaarPoolError(f"data with {GROWTH}", f"no {GROWTH}", "do not exclude this key")
     return data[GROWTH].shape[-1]
 
 
@@ -156,15 +158,15 @@ def graph_bounds(data: Tensors, level: int) -> tuple[Tensor, Tensor, Tensor]:
 
 def _basis(data: Tensors, level: int) -> tuple[Tensor, Tensor]:
     """The places and the values of the entries of B_j."""
+    keys = f"haar_basis_{level}", f"haar_values_{level}"
     try:
-        return data[f"haar_basis_{level}"], data[f"haar_values_{level}"]
+        return data[keys[0]], data[keys[1]]
     except KeyError:
         raise HaarPoolError(
             "data with the bases of its chains",
-            f"no haar_basis_{level}",
-            'use AddHaarChain without domain="vertex", or pool with domain="vertex"'
-            if level
-            else 'use AddHaarChain(details=True), which details="full" needs on level 0',
+            f"no {keys[1] if keys[0] in data else keys[0]}",
+            'use AddHaarChain with domain="haar", and with details=True for details="full"; '
+            'or pool with domain="vertex" and without details',
         ) from None
 
 

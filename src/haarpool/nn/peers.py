@@ -104,8 +104,9 @@ class ChainPooling(torch.nn.Module):
         if modes:
             key = f"haar_modes_{level}"
             return None if key in data and data[key].shape[0] >= modes else f"{modes} rows {key}"
-        key = f"haar_basis_{level + 1}"
-        return key if self.pool.domain == "haar" and key not in data else None
+        keys = (f"haar_basis_{level + 1}", f"haar_values_{level + 1}")
+        lacking = [key for key in keys if key not in data]
+        return lacking[0] if self.pool.domain == "haar" and lacking else None
 
     def forward(self, state: State, data: Tensors) -> State:
         """The next level of the chain."""

@@ -140,7 +140,9 @@ class HaarUnpooling(torch.nn.Module):
         level = self.level
         if details is None:
             return (expand if self.domain == "haar" else unpool)(z, data, level)
-        dropped = tree_of(data, level).shape[-1] - tree_of(data, level + 1).shape[-1]
+        coarse = tree_of(data, level + 1).shape[-1]
+        check_signal(z, coarse)
+        dropped = tree_of(data, level).shape[-1] - coarse
         if details.shape != (dropped, z.shape[-1]):
             raise HaarPoolError(
                 f"details of shape ({dropped}, {z.shape[-1]}), all coefficients that were dropped",
