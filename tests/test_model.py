@@ -182,19 +182,19 @@ DEEP = "GC8-HP-GC8-HP-FC8"
 BAD = {
     "no chain": (
         lambda: build_model(DEEP, 3, 2).check(graphs()[0]),
-        "at least 2 levels", "without a chain", "AddHaarChain(num_levels=2, top=1)",
+        "at least 2 levels", "without a chain", "AddHaarChain(num_levels=2, top=1, details=False)",
     ),
     "too few levels": (
         lambda: build_model(DEEP, 3, 2).check(chained(num_levels=1)),
-        "at least 2 levels", "a chain of 1", "AddHaarChain(num_levels=2, top=1)",
+        "at least 2 levels", "a chain of 1", "AddHaarChain(num_levels=2, top=1, details=False)",
     ),
     "in forward as well": (
         lambda: build_model(DEEP, 3, 2)(chained(num_levels=1)),
-        "at least 2 levels", "a chain of 1", "AddHaarChain(num_levels=2, top=1)",
+        "at least 2 levels", "a chain of 1", "AddHaarChain(num_levels=2, top=1, details=False)",
     ),
     "an open top without a readout": (
         lambda: build_model(DEEP, 3, 2).check(chained(num_levels=2, top=None)),
-        "end in one node", "nodes on level 2", "AddHaarChain(num_levels=2, top=1)",
+        "end in one node", "nodes on level 2", "AddHaarChain(num_levels=2, top=1, details=False)",
     ),
     "no features": (
         lambda: build_model(DEEP, 3, 2).check(Data(edge_index=torch.empty(2, 0, dtype=int))),

@@ -663,11 +663,11 @@ NETWORK = {"arch": "GC8-HP-GC8-HP-FC8", "in_channels": FEATURES, "out_channels":
 LACKING = {
     "bases": (
         NETWORK, AddHaarChain(num_levels=2, domain="vertex"),
-        "haar_basis_1", "AddHaarChain(num_levels=2, top=1)",
+        "haar_basis_1", "AddHaarChain(num_levels=2, top=1, details=False)",
     ),
     "bases beside modes": (
         NETWORK | {"arch": "GC8-HP-EIG-SUM"}, AddEigenModes(2, num_levels=2, top=None),
-        "haar_basis_1", "AddEigenModes(num_modes=2, num_levels=2, top=None, domain='haar')",
+        "haar_basis_1", "num_levels=2, top=None, domain='haar', details=False)",
     ),
     "modes": (
         NETWORK | {"arch": "GC8-EIG-SUM"}, AddHaarChain(num_levels=1, top=None),

@@ -80,7 +80,7 @@ class ChainData(Data):  # type: ignore[misc]
 
     @staticmethod
     def from_chain(
-        data: Data, chain: Chain, *, domain: Domain = "haar", details: bool = False
+        data: Data, chain: Chain, *, domain: Domain = "haar", details: bool | None = None
     ) -> ChainData:
         """The same graph with a chain that you have.
 
@@ -106,6 +106,7 @@ class ChainData(Data):  # type: ignore[misc]
         kept = {key: value for key, value in data.to_dict().items() if not is_chain_key(key)}
         if data.x is None:
             kept.setdefault("num_nodes", data.num_nodes)
+        details = domain == "haar" if details is None else details
         bases = domain == "haar" or details
         tensors = chain_tensors(chain, bases=bases, details=details, dtype=dtype)
         return cls(**kept, **tensors)
@@ -151,8 +152,9 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         features: the name of the node features for a method that looks at them, for instance "x".
         domain: "haar", or "vertex" to leave the bases out: smaller and faster to batch, enough for
             pooling in the vertex domain, readouts and `HaarConv`.
-        details: whether pooling with details="full" shall be possible, in either domain. They need
-            more than pooling does, and a lot more where clusters are large.
+        details: whether pooling with details="full" shall be possible, in either domain; by default
+            in the domain "haar". A cluster of k nodes takes k²/2 numbers for it: say False where
+            large graphs are pooled to one node and details are not wanted.
         parameters: all others of `build_chain`: ratio, top, method, seed, order, measure, ...
 
     >>> import torch_geometric.transforms as T
@@ -170,11 +172,11 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         chain: Callable[[Data], Chain] | None = None,
         features: str | None = None,
         domain: Domain = "haar",
-        details: bool = False,
+        details: bool | None = None,
         **parameters: Any,
     ) -> None:
         check_domain(domain)
-        if not isinstance(details, bool):
+        if details not in (None, True, False):
             raise HaarPoolError("details True or False", f"{details!r}", "pass details=True")
         if chain is None:
             _check_parameters({"num_levels": num_levels, **parameters})
@@ -222,7 +224,7 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         given = {key: value for key, value in named.items() if value is not None} | self.parameters
         default = inspect.signature(type(self)).parameters["domain"].default
         given |= {"domain": self.domain} if self.domain != default else {}
-        return given | ({"details": True} if self.details else {})
+        return given | ({} if self.details is None else {"details": self.details})
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({_arguments(self._given())})"

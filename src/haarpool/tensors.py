@@ -11,11 +11,11 @@ A chain with levels 0..K is, under these keys,
     haar_values_j  (4, nnz)  the values of its entries, float32; its rows are those of `Values`
     haar_modes_j   (H, N_j)  for EigenPool, see `haarpool.modes`
 
-Here B_0 = U_0ᵀ takes a signal on level 0 to its coefficients, and B_j = Φ_{j-1}ᵀ, j >= 1, a signal
-on level j-1 to coefficients of level j. Both directions of a matrix are kept: a product with the
-transpose, which a gradient needs, gathers like the product itself, and nothing is scattered. When
-graphs form a batch all keys are joined along the last dimension, each row with an increment of its
-own. A key costs more to collate than a row; that is why the weights of a tree stand among whole
+Here B_j = Φ_{j-1}ᵀ, j >= 1, takes a signal on level j-1 to coefficients of level j, and B_0 is U_0ᵀ
+with its coarse rows left empty, that is D_0ᵀ. Both directions of a matrix are kept: a product with
+the transpose, which a gradient needs, gathers like the product itself, and nothing is scattered.
+When graphs form a batch all keys are joined along the last dimension, each row with an increment of
+its own. A key costs more to collate than a row; that is why the weights of a tree stand among whole
 numbers, by their 64 bits. Values are the one thing large enough that a conversion would be felt, so
 they are kept in float32, as networks want them, with what is missing to float64 beside.
 """
@@ -144,9 +144,8 @@ def chain_tensors(
 
     Args:
         chain: the chain.
-        bases: B_1, ..., B_K, for pooling in the Haar domain.
-        details: B_0, for all details of level 0. Where pooling of one graph of N nodes to one node
-            takes N entries, its details take N²/2.
+        bases: B_1, ..., B_K, for pooling in the Haar domain and the details of levels above 0.
+        details: B_0, for the details of level 0. A cluster of k nodes has k²/2 entries.
         dtype: of the edge weights.
     """
     K, sizes = chain.num_levels, chain.sizes
@@ -163,9 +162,9 @@ def chain_tensors(
             trees[j + 1][Tree.CHILD] = _starts(np.bincount(parent))
     basis: dict[int, Ints] = {}
     values: dict[int, NDArray[np.float32]] = {}
-    if bases or details:
+    if bases:
         weights = [_floats(tree[Tree.WEIGHT]) for tree in trees]
-        for j, (row, column, value) in _bases(chain, weights, lowest=0 if details else 1):
+        for j, (row, column, value) in _bases(chain, weights, details):
             by_row = np.argsort(row, kind="stable")  # they come column by column
             basis[j] = np.stack([column[by_row], row])
             both = np.stack([value[by_row], value])
@@ -196,8 +195,8 @@ class _Entries(NamedTuple):
     value: Floats
 
 
-def _bases(chain: Chain, weights: list[Floats], lowest: int) -> Iterator[tuple[int, _Entries]]:
-    """(j, B_j) for j = K, ..., lowest, entries column by column, from U_j = [P_j U_{j+1}, D_j]."""
+def _bases(chain: Chain, weights: list[Floats], details: bool) -> Iterator[tuple[int, _Entries]]:
+    """(j, B_j) for j = K, ..., 1 or 0, entries column by column, from U_j = [P_j U_{j+1}, D_j]."""
     K, total = chain.num_levels, 0
     # U_j as rows: those of node v are vector[start[v] : start[v] + count[v]], and so on.
     start, count = np.zeros(1, np.int64), np.ones(1, np.int64)
@@ -208,25 +207,28 @@ def _bases(chain: Chain, weights: list[Floats], lowest: int) -> Iterator[tuple[i
         extended = int(count[parent].sum())
         total += extended if j < K else 0
         sizes = np.bincount(parent)
-        # U_j comes next, and B_j will be no smaller.
-        own = extended + int((sizes * (sizes + 1) // 2 - 1).sum()) if j >= lowest else 0
-        _refuse_dense(chain, total + own)
+        own = int((sizes * (sizes + 1) // 2 - 1).sum())
+        # U_j comes next, and B_j will be no smaller; of U_0 only the details, if at all.
+        _refuse_dense(chain, total + (extended + own if j else own * details))
         take = ranges(start[parent], count[parent])
         node, vector = np.repeat(nodes, count[parent]), vector[take]
         value = value[take] * weights[j][node]
         if j < K:
             yield j + 1, _Entries(vector, node, value)
-        if j < lowest:
-            return
-        rows, columns, details = detail_entries(chain, j)
+        if j == 0:
+            break
+        rows, columns, entries = detail_entries(chain, j)
         coarse = chain.sizes[j + 1] if j < K else 1
         node, vector = np.concatenate([node, rows]), np.concatenate([vector, columns + coarse])
         order = np.lexsort((vector, node))
         node, vector = node[order], vector[order]
-        value = np.concatenate([value, details])[order]
+        value = np.concatenate([value, entries])[order]
         count = np.bincount(node)
         start = _starts(count)
-    yield 0, _Entries(vector, node, value)
+    if details:
+        rows, columns, entries = detail_entries(chain, 0)
+        order = np.lexsort((columns, rows))
+        yield 0, _Entries(columns[order] + chain.sizes[1], rows[order], entries[order])
 
 
 def _refuse_dense(chain: Chain, nonzeros: int) -> None:
@@ -234,8 +236,8 @@ def _refuse_dense(chain: Chain, nonzeros: int) -> None:
         raise HaarPoolError(
             f"bases of at most {MAX_NONZEROS:,} non-zeros together",
             f"more than that for {chain!r}, whose clusters are large",
-            "build the chain with num_levels=None, whose clusters stay small; or with "
-            'domain="vertex" and without details=True, which needs no bases',
+            "build the chain with num_levels=None, whose clusters stay small; with details=False, "
+            'which leaves the details of level 0 out; or with domain="vertex", without bases',
         )
 
 

@@ -76,7 +76,7 @@ def build_model(
     >>> model.chain_parameters
     {'num_levels': 2, 'top': 1}
     >>> model.transform(seed=1)
-    AddHaarChain(num_levels=2, top=1, seed=1)
+    AddHaarChain(num_levels=2, top=1, seed=1, details=False)
     """
     arch = arch if isinstance(arch, Architecture) else Architecture.parse(arch)
     check_domain(domain)
@@ -179,7 +179,9 @@ class Network(torch.nn.Module):
             )
         tokens = {block.token for block in self.arch.blocks}
         bases = self.domain == "haar" and "HP" in tokens
-        parameters = {"domain": "haar" if bases else "vertex"} | parameters
+        # No token keeps details.
+        least = {"domain": "haar", "details": False} if bases else {"domain": "vertex"}
+        parameters = least | parameters
         if parameters.get("chain") is None:
             parameters = self.chain_parameters | parameters
         if "EIG" in tokens:

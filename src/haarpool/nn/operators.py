@@ -2,10 +2,9 @@
 
     pool, unpool           P_jᵀ x: sums over clusters, level j -> j+1; P_j z
     compress, expand       Φ_jᵀ x: coefficients of level j+1; Φ_j z
-    adjoint, forward       U_jᵀ x: coefficients of level j; U_j c
+    details, restore       D_jᵀ x: the coefficients that compression drops; D_j d
     sum_members            sums over clusters without weights
     sum_graphs, spread_graphs   sums over graphs; the row of its graph for each node
-    cut, paste             coefficients graph by graph <-> all coarse ones, then all details
 
 All of them gather and add (`embedding_bag` is a product with a sparse matrix), so the order of
 additions is fixed, nothing is read back from the device, and a compiler sees shapes alone. The
@@ -53,20 +52,25 @@ def expand(z: Tensor, data: Tensors, level: int) -> Tensor:
     return _linear(z, above.shape[-1], "expand", tree, above, *_basis(data, level + 1))
 
 
-def adjoint(x: Tensor, data: Tensors, level: int) -> Tensor:
-    """U_jᵀ x: (N_j, d) -> (N_j, d); above level 0 as Φ_{j-1}ᵀ P_{j-1} x."""
+def details(x: Tensor, data: Tensors, level: int) -> Tensor:
+    """D_jᵀ x: (N_j, d) -> (N_j - N_{j+1}, d)."""
+    above, tree = tree_of(data, level + 1), tree_of(data, level)
     if level:
-        return compress(unpool(x, data, level - 1), data, level - 1)
-    tree = tree_of(data, 0)
-    return _linear(x, tree.shape[-1], "adjoint", tree, *_basis(data, 0))
+        c = compress(unpool(x, data, level - 1), data, level - 1)  # U_jᵀ = Φ_{j-1}ᵀ P_{j-1}
+    else:
+        c = _linear(x, tree.shape[-1], "details", tree, *_basis(data, 0))
+    parts = _linear(c, tree.shape[-1], "cut", _places(data, level))
+    return parts[above.shape[-1] :]
 
 
-def forward(c: Tensor, data: Tensors, level: int) -> Tensor:
-    """U_j c: (N_j, d) -> (N_j, d); above level 0 as P_{j-1}ᵀ Φ_{j-1} c."""
+def restore(d: Tensor, data: Tensors, level: int) -> Tensor:
+    """D_j d: (N_j - N_{j+1}, d) -> (N_j, d)."""
+    above, tree = tree_of(data, level + 1), tree_of(data, level)
+    parts = torch.cat([d.new_zeros(above.shape[-1], d.shape[-1]), d])
+    c = _linear(parts, tree.shape[-1], "paste", _places(data, level))
     if level:
         return pool(expand(c, data, level - 1), data, level - 1)
-    tree = tree_of(data, 0)
-    return _linear(c, tree.shape[-1], "forward", tree, *_basis(data, 0))
+    return _linear(c, tree.shape[-1], "restore", tree, *_basis(data, 0))
 
 
 def sum_members(x: Tensor, data: Tensors, level: int) -> Tensor:
@@ -87,22 +91,10 @@ def spread_graphs(z: Tensor, data: Tensors, level: int) -> Tensor:
     return _linear(z, starts.shape[0], "spread_graphs", batch, starts)
 
 
-def cut(c: Tensor, data: Tensors, level: int) -> tuple[Tensor, Tensor]:
-    """Coefficients of level j -> the N_{j+1} coarse ones, the details; each graph by graph."""
-    place = _places(data, level)
-    parts = _linear(c, place.shape[0], "cut", place)
-    coarse = tree_of(data, level + 1).shape[-1]
-    return parts[:coarse], parts[coarse:]
-
-
-def paste(coarse: Tensor, details: Tensor, data: Tensors, level: int) -> Tensor:
-    """Inverse of `cut`."""
-    place = _places(data, level)
-    return _linear(torch.cat([coarse, details]), place.shape[0], "paste", place)
-
-
 def _places(data: Tensors, level: int) -> Tensor:
-    """(N_j,) where `cut` puts each coefficient of a level."""
+    """(N_j,) the place of each coefficient of a level if, instead of graph by graph, all coarse
+    ones stand before all details.
+    """
     batch, starts, _ = graph_bounds(data, level)
     above, starts_above, ends_above = graph_bounds(data, level + 1)
     row = torch.arange(batch.shape[0], device=batch.device)
@@ -165,7 +157,7 @@ def _basis(data: Tensors, level: int) -> tuple[Tensor, Tensor]:
         raise HaarPoolError(
             "data with the bases of its chains",
             f"no {keys[1] if keys[0] in data else keys[0]}",
-            'use AddHaarChain with domain="haar", and with details=True for details="full"; '
+            'use AddHaarChain with domain="haar", or details=True for details="full"; '
             'or pool with domain="vertex" and without details',
         ) from None
 
@@ -279,12 +271,12 @@ def _expand(z: Tensor, tree: Tensor, above: Tensor, basis: Tensor, values: Tenso
     return _bags(z, basis[Basis.ROW], tree[Tree.COLUMN], weights)
 
 
-def _adjoint(x: Tensor, tree: Tensor, basis: Tensor, values: Tensor) -> Tensor:
+def _details(x: Tensor, tree: Tensor, basis: Tensor, values: Tensor) -> Tensor:
     weights = entries(values, Values.BY_ROW, x.dtype)
     return _bags(x, basis[Basis.COLUMN], tree[Tree.ROW], weights)
 
 
-def _forward(c: Tensor, tree: Tensor, basis: Tensor, values: Tensor) -> Tensor:
+def _restore(c: Tensor, tree: Tensor, basis: Tensor, values: Tensor) -> Tensor:
     weights = entries(values, Values.BY_COLUMN, c.dtype)
     return _bags(c, basis[Basis.ROW], tree[Tree.CHILD], weights)
 
@@ -325,8 +317,8 @@ _MAPS: dict[str, tuple[Callable[..., Tensor], str]] = {
     "unpool": (_unpool, "pool"),
     "compress": (_compress, "expand"),
     "expand": (_expand, "compress"),
-    "adjoint": (_adjoint, "forward"),
-    "forward": (_forward, "adjoint"),
+    "details": (_details, "restore"),
+    "restore": (_restore, "details"),
     "sum_members": (_sum_members, "spread_members"),
     "spread_members": (_spread_members, "sum_members"),
     "sum_graphs": (_sum_graphs, "spread_graphs"),

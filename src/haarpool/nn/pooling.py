@@ -11,15 +11,13 @@ from haarpool.data import Domain, check_domain
 from haarpool.errors import HaarPoolError
 from haarpool.nn.operators import (
     Tensors,
-    adjoint,
     check_signal,
     coarse_graph,
     compress,
-    cut,
+    details,
     expand,
-    forward,
-    paste,
     pool,
+    restore,
     sum_members,
     tensors_of,
     tree_of,
@@ -54,9 +52,9 @@ class HaarPooling(torch.nn.Module):
         level: j in 0..K-1, counting the poolings of the network from 0.
         domain: "haar" or "vertex".
         details: what to keep of the N_j - N_{j+1} detail coefficients D_jᵀ x: nothing (None),
-            "full", all of them, graph by graph, from which `HaarUnpooling` restores x (on level 0
-            they need `AddHaarChain(details=True)`); or "energy", for each cluster and column the
-            sum of their squares, (N_{j+1}, d), which does not depend on the order of members.
+            "full", all of them, graph by graph, from which `HaarUnpooling` restores x; or "energy",
+            for each cluster and column the sum of their squares, (N_{j+1}, d), which does not
+            depend on the order of members.
 
     Shapes:
         x (N_j, d), a row per node of level j in all graphs; data a `ChainData` or a batch of them
@@ -89,15 +87,12 @@ class HaarPooling(torch.nn.Module):
     def forward(self, x: Tensor, data: Tensors) -> PoolingOutput:
         """The coarse features, graph and batch vector."""
         data = tensors_of(data)
-        level, details = self.level, None
-        if self.details == "full":
-            coarse, details = cut(adjoint(x, data, level), data, level)
-            z = coarse if self.domain == "haar" else pool(x, data, level)
-        else:
-            z = (compress if self.domain == "haar" else pool)(x, data, level)
-        if self.details == "energy":
-            details = detail_energy(x, data, level)
-        return PoolingOutput(z, *coarse_graph(data, level + 1), details)
+        level = self.level
+        z = (compress if self.domain == "haar" else pool)(x, data, level)
+        if self.details is not None:
+            kept = detail_energy if self.details == "energy" else details
+            return PoolingOutput(z, *coarse_graph(data, level + 1), kept(x, data, level))
+        return PoolingOutput(z, *coarse_graph(data, level + 1))
 
     def __repr__(self) -> str:
         details = f", details={self.details!r}" * (self.details is not None)
@@ -138,21 +133,17 @@ class HaarUnpooling(torch.nn.Module):
         """The signal on level j."""
         data = tensors_of(data)
         level = self.level
+        x = (expand if self.domain == "haar" else unpool)(z, data, level)
         if details is None:
-            return (expand if self.domain == "haar" else unpool)(z, data, level)
-        coarse = tree_of(data, level + 1).shape[-1]
-        check_signal(z, coarse)
-        dropped = tree_of(data, level).shape[-1] - coarse
+            return x
+        dropped = tree_of(data, level).shape[-1] - tree_of(data, level + 1).shape[-1]
         if details.shape != (dropped, z.shape[-1]):
             raise HaarPoolError(
                 f"details of shape ({dropped}, {z.shape[-1]}), all coefficients that were dropped",
                 f"shape {tuple(details.shape)}",
                 'pool with details="full" on the same data',
             )
-        if self.domain == "haar":
-            return forward(paste(z, details, data, level), data, level)
-        other = forward(paste(torch.zeros_like(z), details, data, level), data, level)
-        return unpool(z, data, level) + other
+        return x + restore(details, data, level)
 
     def __repr__(self) -> str:
         return f"HaarUnpooling(level={self.level}, domain={self.domain!r})"
