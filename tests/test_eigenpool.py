@@ -248,8 +248,6 @@ def test_gradients():
     assert torch.autograd.gradgradcheck(lambda v: pool(v, batch).x, x)
 
 
-# Dynamo makes an instance of autograd.Function, which torch itself warns of.
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 def test_it_compiles_whole_with_free_shapes():
     batches = [Batch.from_data_list(samples(sizes=s)) for s in ((9, 14), (20, 3, 7))]
     pool = EigenPooling(0, 2)

@@ -358,7 +358,7 @@ def test_a_whole_network_in_bfloat16():
 def contracted() -> tuple[State, State, tuple]:
     """A state, what the stage makes of it, and what PyG's class makes of it."""
     torch.manual_seed(0)
-    stage, batch = Contraction(FEATURES), Batch.from_data_list(graphs())
+    stage, batch = Contraction(EdgePooling(FEATURES)), Batch.from_data_list(graphs())
     peer = EdgePooling(FEATURES)
     peer.load_state_dict(stage.pool.state_dict())
     state = State(batch.x, batch.edge_index, batch.edge_weight, batch.batch)

@@ -18,7 +18,7 @@ from haarpool.errors import HaarPoolError
 from haarpool.nn.architecture import CHAIN_POOLINGS, CONVOLUTIONS, LINEAR, READOUTS, Architecture
 from haarpool.nn.convolutions import Convolution
 from haarpool.nn.eigenpool import AddEigenModes, EigenPooling
-from haarpool.nn.operators import missing_features, tensors_of
+from haarpool.nn.operators import check_signal, missing_features, tensors_of
 from haarpool.nn.peers import ChainPooling, make_pooling, make_readout
 from haarpool.nn.pooling import HaarPooling
 from haarpool.nn.state import State
@@ -208,8 +208,7 @@ class Network(torch.nn.Module):
                 f"shape {tuple(x.shape)}",
                 "pass in_channels=data.num_features to build_model",
             )
-        if not x.is_floating_point():
-            raise HaarPoolError("real features", f"dtype {x.dtype}", "convert them with x.float()")
+        check_signal(x, x.shape[0])
         if "edge_index" not in data or data["edge_index"] is None:
             raise HaarPoolError("data with edge_index", "none", "leave ToSparseTensor out")
         if "edge_weight" in data and data["edge_weight"].ndim != 1:

@@ -24,8 +24,8 @@ from haarpool.nn.structpool import StructPool
 # ---------------------------------------------------------------------- poolings
 
 
-class Selection(torch.nn.Module):
-    """TopKPooling or SAGPooling: keep the nodes of highest score."""
+class Stage(torch.nn.Module):
+    """A pooling as a part of a network: from one state to the next."""
 
     def __init__(self, pool: Any) -> None:
         super().__init__()
@@ -35,6 +35,10 @@ class Selection(torch.nn.Module):
         """Fresh weights."""
         self.pool.reset_parameters()
 
+
+class Selection(Stage):
+    """TopKPooling or SAGPooling: keep the nodes of highest score."""
+
     def forward(self, state: State, data: Tensors) -> State:
         """The best nodes and the edges between them."""
         x, edges, weight, batch, *_ = self.pool(
@@ -43,21 +47,13 @@ class Selection(torch.nn.Module):
         return state._replace(x=x, edge_index=edges, edge_weight=weight, batch=batch)
 
 
-class Contraction(torch.nn.Module):
+class Contraction(Stage):
     """EdgePooling: contract edges of high score; edge weights are not defined behind it.
 
     PyG contracts by falling score and does not say what happens to equal ones, which are common: a
     node with one neighbour always has the highest. So a graph may be contracted differently in
     another batch.
     """
-
-    def __init__(self, in_channels: int) -> None:
-        super().__init__()
-        self.pool = EdgePooling(in_channels)
-
-    def reset_parameters(self) -> None:
-        """Fresh weights."""
-        self.pool.reset_parameters()
 
     def forward(self, state: State, data: Tensors) -> State:
         """The contracted graphs."""
@@ -68,16 +64,8 @@ class Contraction(torch.nn.Module):
         return state._replace(x=x[order], edge_index=edges, edge_weight=None, batch=batch[order])
 
 
-class Clusters(torch.nn.Module):
+class Clusters(Stage):
     """DiffPool, StructPool or LaPool: clusters with an assignment matrix."""
-
-    def __init__(self, pool: Any) -> None:
-        super().__init__()
-        self.pool = pool
-
-    def reset_parameters(self) -> None:
-        """Fresh weights."""
-        self.pool.reset_parameters()
 
     def forward(self, state: State, data: Tensors) -> State:
         """The graphs of clusters."""
@@ -88,15 +76,8 @@ class Clusters(torch.nn.Module):
         return State(out.x, out.edge_index, out.edge_weight, out.batch, auxiliary)
 
 
-class ChainPooling(torch.nn.Module):
+class ChainPooling(Stage):
     """HaarPooling or EigenPooling: the clusters of the chain."""
-
-    def __init__(self, pool: Any) -> None:
-        super().__init__()
-        self.pool = pool
-
-    def reset_parameters(self) -> None:
-        """Nothing to reset."""
 
     def lacks(self, data: Tensors) -> str | None:
         """The key that its pooling reads and that the data does not have, if there is one."""
@@ -114,20 +95,18 @@ class ChainPooling(torch.nn.Module):
         return State(out.x, out.edge_index, out.edge_weight, out.batch, state.auxiliary)
 
 
-def make_pooling(token: str, in_channels: int, ratio: float, num_clusters: int) -> torch.nn.Module:
+def make_pooling(token: str, in_channels: int, ratio: float, num_clusters: int) -> Stage:
     """The stage of a pooling that needs no chain."""
-    if token == "SP":
-        return Selection(SAGPooling(in_channels, ratio, GNN=GCNConv))  # as its paper has it
-    if token == "TP":
-        return Selection(TopKPooling(in_channels, ratio))
-    if token == "EP":
-        return Contraction(in_channels)
-    pools: dict[str, Callable[[], torch.nn.Module]] = {
-        "DP": lambda: DiffPool(in_channels, num_clusters),
-        "STRUCT": lambda: StructPool(in_channels, num_clusters),
-        "LAP": lambda: LaPool(in_channels),
+    makers: dict[str, Callable[[], Stage]] = {
+        # SAGPool scores with a GCN in its paper.
+        "SP": lambda: Selection(SAGPooling(in_channels, ratio, GNN=GCNConv)),
+        "TP": lambda: Selection(TopKPooling(in_channels, ratio)),
+        "EP": lambda: Contraction(EdgePooling(in_channels)),
+        "DP": lambda: Clusters(DiffPool(in_channels, num_clusters)),
+        "STRUCT": lambda: Clusters(StructPool(in_channels, num_clusters)),
+        "LAP": lambda: Clusters(LaPool(in_channels)),
     }
-    return Clusters(pools[token]())
+    return makers[token]()
 
 
 # ---------------------------------------------------------------------- readouts
