@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from haarpool.chain import Chain, Floats, Ints, ranges
+from haarpool.chain import Chain, Floats, Ints
 from haarpool.errors import HaarPoolError
+from haarpool.graph import ranges
 
 MAX_NONZEROS = 100_000_000  # 1.2 GB as CSR
 

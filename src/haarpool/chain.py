@@ -388,14 +388,6 @@ def _frozen(array: Ints) -> Ints:
     return array
 
 
-def ranges(starts: Ints, lengths: Ints, stride: int = 1) -> Ints:
-    """start, start + stride, ... for each start, as many as `lengths` says, one after the other."""
-    ends = np.cumsum(lengths)
-    counting = np.arange(lengths.sum()) - np.repeat(ends - lengths, lengths)
-    result: Ints = np.repeat(starts, lengths) + stride * counting
-    return result
-
-
 def check_choices(order: str, measure: str) -> None:
     """Raise unless these are an order and a measure of a chain."""
     for name, value, kind in (("order", order, Order), ("measure", measure, Measure)):

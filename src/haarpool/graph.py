@@ -69,6 +69,14 @@ def entry_rows(adjacency: sparse.csr_array) -> Ints:
     return np.repeat(np.arange(adjacency.shape[0]), np.diff(adjacency.indptr))
 
 
+def ranges(starts: Ints, lengths: Ints, stride: int = 1) -> Ints:
+    """start, start + stride, ... for each start, as many as `lengths` says, one after the other."""
+    ends = np.cumsum(lengths)
+    counting = np.arange(lengths.sum()) - np.repeat(ends - lengths, lengths)
+    result: Ints = np.repeat(starts, lengths) + stride * counting
+    return result
+
+
 def coarse_graph(adjacency: sparse.csr_array, parent: Ints) -> sparse.csr_array:
     """The graph of clusters: weights of all pairs of members summed, self-loops kept."""
     row, column = parent[entry_rows(adjacency)], parent[adjacency.indices]

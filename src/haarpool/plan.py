@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from haarpool.chain import Chain, Ints, ranges
+from haarpool.chain import Chain, Ints
 from haarpool.errors import HaarPoolError
+from haarpool.graph import ranges
 
 # Rows of a block: on the CPU what fits its cache; elsewhere more, since every launch costs.
 BLOCK_ROWS = {"cpu": 2**13}

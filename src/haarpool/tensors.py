@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from haarpool.basis import detail_entries
-from haarpool.chain import Chain, Floats, Ints, ranges
+from haarpool.chain import Chain, Floats, Ints
 from haarpool.errors import HaarPoolError
-from haarpool.graph import entry_rows
+from haarpool.graph import entry_rows, ranges
 
 MAX_NONZEROS = 50_000_000  # of all bases of one chain: 1.6 GB
 GROWTH = "haar_growth"
