@@ -29,7 +29,7 @@ from figures import Figure, report, seconds, status
 from haarpool.batch import Batch
 from haarpool.clustering.matching import matching
 from haarpool.clustering.metis import metis
-from haarpool.datasets import read_dataset
+from haarpool.datasets import read_graphs
 from haarpool.parallel import CHUNK_SECONDS, spread
 
 EDGES = [1_250_000 * 2**i for i in range(4)]
@@ -79,7 +79,7 @@ def peer(adjacency: sparse.csr_array) -> tuple[np.ndarray, float]:
 
 
 def nci1() -> Batch:
-    return read_dataset("NCI1").batch
+    return read_graphs("NCI1").batch
 
 
 # ---------------------------------------------------------------------- a whole dataset

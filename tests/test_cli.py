@@ -16,7 +16,8 @@ import pytest
 
 import haarpool as hp
 from haarpool import cli
-from haarpool.datasets import read_dataset
+from haarpool.datasets import read_graphs
+from haarpool.features import Encoding
 from test_precompute import rows, some_graphs, write_tu
 
 HAARPOOL = Path(sysconfig.get_path("scripts")) / "haarpool"
@@ -80,7 +81,7 @@ def test_chains_into_the_cache_and_out_of_it(data, cache):
     out, _ = run("chain", "RANDOM", "--levels", 3, HAARPOOL_DATA=data, HAARPOOL_CACHE=cache)
     assert "0 chains computed" in out
     assert "30 from the cache" in out
-    graphs = read_dataset("RANDOM", data).batch
+    graphs = read_graphs("RANDOM", data).batch
     assert hp.precompute(graphs, 3, cache=cache).cached == 30
     out, _ = run("chain", data / "RANDOM", "--levels", 3, "--no-cache", "--jobs", 2)
     assert "30 chains computed" in out
@@ -88,14 +89,14 @@ def test_chains_into_the_cache_and_out_of_it(data, cache):
 
 
 def test_every_argument_reaches_the_chain(data, cache):
-    graphs = read_dataset("RANDOM", data)
+    graphs = read_graphs("RANDOM", data)
     run(
         *("chain", "RANDOM", "--root", data, "--cache", cache, "--method", "kmeans", "--open"),
         *("--ratio", "0.5,0.4", "--seed", 7, "--features", "--option", "n_init=3"),
     )
     chains = hp.precompute(
         graphs.batch, ratio=[0.5, 0.4], top=None, method="kmeans", seed=7, n_init=3, cache=cache,
-        features=np.split(graphs.features, graphs.batch.start[1:-1]),
+        features=np.split(Encoding.fit(graphs).encode(graphs), graphs.start[1:-1]),
     )  # fmt: skip
     assert chains.cached == 30
     run("chain", "RANDOM", "--root", data, "--cache", cache, "--sizes", "9,3", "--symmetrize")
@@ -110,7 +111,7 @@ def test_values_of_options_are_python_or_json(data, cache, value):
         *("chain", "RANDOM", "--root", data, "--cache", cache, "--levels", 2),
         *("--method", "metis", "--option", f"recursive={value}"),
     )
-    graphs = read_dataset("RANDOM", data).batch
+    graphs = read_graphs("RANDOM", data).batch
     wanted = 0 if value == "0" else False
     chains = hp.precompute(graphs, 2, method="metis", recursive=wanted, cache=cache)
     assert chains.cached == 30
@@ -127,7 +128,7 @@ def test_statistics(data, cache):
     found = json.loads(run(*arguments, "--json")[0])
     (result,) = found
     assert (result["cached"], result["graphs"]) == (30, 30)
-    graphs = read_dataset("RANDOM", data).batch
+    graphs = read_graphs("RANDOM", data).batch
     steps = [hp.step_quality(hp.build_chain(graph, 2), 0) for graph in graphs]
     assert np.isclose(result["levels"][0]["cut"], np.mean([s.cut for s in steps]))
     assert np.isclose(result["levels"][0]["balance"], np.mean([s.balance for s in steps]))
@@ -271,7 +272,7 @@ def test_damaged_files_name_the_line(data):
         "\n".join(whole.splitlines()[:50]) + "\n12,": "line 51",
         whole + "1, x\n": "1, x",
         whole + "1, 99999\n": "1, 99999",
-        whole + f"1, {read_dataset('RANDOM', data).batch.start[-1]}\n": "in one graph",
+        whole + f"1, {read_graphs('RANDOM', data).batch.start[-1]}\n": "in one graph",
     }
     for text, part in cases.items():
         edges.write_text(text)
@@ -292,10 +293,14 @@ def test_damaged_files_name_the_line(data):
 
 
 def test_no_data_folder_at_all(tmp_path):
-    _, err = run("chain", "NCI1", code=2, HAARPOOL_DATA="")
+    nobody = {"HAARPOOL_TU_URL": "http://127.0.0.1:9", "HAARPOOL_CACHE": tmp_path / "cache"}
+    _, err = run("chain", "NCI1", code=2, HAARPOOL_DATA="", **nobody)
     assert "--root DIR or set HAARPOOL_DATA" in err
-    _, err = run("chain", "NCI1", code=2, HAARPOOL_DATA=tmp_path / "nowhere")
     assert err.count("\n") == 1
+    _, err = run("chain", "NCI1", code=2, HAARPOOL_DATA=tmp_path / "nowhere", **nobody)
+    assert err.count("\n") == 1
+    _, err = run("chain", "XYZ", code=2, HAARPOOL_DATA="")
+    assert "--root DIR or set HAARPOOL_DATA" in err
 
 
 def test_trouble_with_the_cache_is_said_in_one_line(data, tmp_path):
@@ -346,4 +351,4 @@ def test_a_real_dataset(tmp_path):
     (result,) = json.loads(out)
     assert result["graphs"] == 188
     assert result["levels"][0]["nodes"] == pytest.approx(17.93, abs=0.005)
-    assert len(nx.from_scipy_sparse_array(read_dataset("MUTAG").batch[0])) == 17
+    assert len(nx.from_scipy_sparse_array(read_graphs("MUTAG").batch[0])) == 17

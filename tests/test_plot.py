@@ -9,7 +9,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 import haarpool as hp
-from haarpool.plot import plot_basis, plot_chain, plot_overview
+from haarpool.plot import plot_basis, plot_chain, plot_overview, plot_wavelets
 
 KARATE = Path(__file__).parents[1] / "examples" / "karate.py"
 GRAPHS = {
@@ -125,6 +125,53 @@ def test_basis_needs_no_graph_but_the_chain_does():
         plot_chain(chain)
 
 
+def draw_wavelets(chain, *given, **bar):
+    return plot_wavelets(chain, [0, 1, 2], *given, **bar)
+
+
+def test_wavelets_show_the_entries_at_their_nodes(chain):
+    columns = sorted({0, chain.sizes[0] // 2, chain.sizes[0] - 1})
+    figure = plot_wavelets(chain, columns)
+    basis = hp.haar_basis(chain).toarray()
+    places = plot_chain(chain).axes[0].collections[-1].get_offsets()
+    nodes = np.argsort(-chain.mass(0), kind="stable")  # as plot_chain draws them
+    place = dict(zip(nodes.tolist(), places.tolist(), strict=True))
+    for column, ax in zip(columns, figure.axes, strict=False):
+        grey, coloured = (c for c in ax.collections if isinstance(c, PathCollection))
+        support = np.flatnonzero(basis[:, column])
+        assert coloured.get_array().tolist() == basis[support, column].tolist()
+        assert coloured.get_offsets().tolist() == [place[v] for v in support.tolist()]
+        assert len(grey.get_offsets()) == chain.sizes[0] - len(support)
+        low, high = coloured.get_clim()
+        assert low == -high
+
+
+def test_wavelets_say_which_level_they_belong_to(karate):
+    # 34 -> 17 -> 8 -> 1
+    titles = [ax.get_title() for ax in plot_wavelets(karate, [0, 1, 7, 8, 17, 33]).axes[:-1]]
+    levels = ["top level", *(f"detail of level {level}" for level in (2, 2, 1, 0, 0))]
+    numbers = (1, 2, 8, 9, 18, 34)
+    assert titles == [f"vector {n}: {text}" for n, text in zip(numbers, levels, strict=True)]
+    wide = hp.build_chain(GRAPHS["karate"], num_levels=1, top=None)
+    titles = [ax.get_title() for ax in plot_wavelets(wide, [16, 17]).axes[:-1]]
+    assert titles == ["vector 17: top level", "vector 18: detail of level 0"]
+
+
+@pytest.mark.parametrize("columns", [[], [34], [-1]])
+def test_wavelets_that_are_not_there(karate, columns):
+    with pytest.raises(hp.HaarPoolError, match=r"columns of U_0 in 0\.\.33.*coarsest"):
+        plot_wavelets(karate, columns)
+
+
+def test_the_colour_bar_goes_where_it_is_told(karate):
+    for plot in (plot_basis, draw_wavelets):
+        panels = [Figure().subplots() for _ in range(3)]  # each in a figure of its own
+        bar = Figure().subplots()
+        plot(karate, panels, bar=bar)
+        assert bar.get_xlabel() == "entry of the basis (zero: blank)"
+        assert all(len(ax.figure.axes) == 1 for ax in panels)
+
+
 def test_draws_into_given_axes(karate):
     figure = Figure(figsize=(12, 6))
     top, bottom = figure.subfigures(2)
@@ -137,7 +184,7 @@ def test_draws_into_given_axes(karate):
 
 
 @pytest.mark.parametrize("module", ["matplotlib.figure", "networkx"])
-@pytest.mark.parametrize("plot", [plot_chain, plot_basis, plot_overview])
+@pytest.mark.parametrize("plot", [plot_chain, plot_basis, plot_overview, draw_wavelets])
 def test_without_the_extra(monkeypatch, karate, plot, module):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(hp.HaarPoolError, match=r'pip install "haarpool\[plot\]"'):
@@ -165,5 +212,6 @@ def test_karate_example_has_help(capsys):
 
 def test_a_basis_too_large_to_draw_is_refused():
     chain = hp.Chain.from_parents([np.arange(4000) // 2])
-    with pytest.raises(hp.HaarPoolError, match=r"3,000 nodes.*4,000.*plot_chain"):
-        plot_basis(chain)
+    for plot in (plot_basis, draw_wavelets):
+        with pytest.raises(hp.HaarPoolError, match=r"3,000 nodes.*4,000.*plot_chain"):
+            plot(chain)

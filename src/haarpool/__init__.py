@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from haarpool.coarsening import build_chain
     from haarpool.coefficients import join, split, threshold
     from haarpool.errors import HaarPoolError, HaarPoolWarning
+    from haarpool.estimator import HaarClassifier, HaarRegressor, load
+    from haarpool.features import load_dataset
     from haarpool.graph import as_adjacency
     from haarpool.plan import TransformPlan
     from haarpool.quality import step_quality
@@ -35,6 +37,8 @@ _MODULES = {
     "coarsening": ["build_chain"],
     "coefficients": ["join", "split", "threshold"],
     "errors": ["HaarPoolError", "HaarPoolWarning"],
+    "estimator": ["HaarClassifier", "HaarRegressor", "load"],
+    "features": ["load_dataset"],
     "graph": ["as_adjacency"],
     "plan": ["TransformPlan"],
     "chains": ["Chains", "precompute"],
@@ -46,8 +50,10 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "Chain",
     "Chains",
+    "HaarClassifier",
     "HaarPoolError",
     "HaarPoolWarning",
+    "HaarRegressor",
     "TransformPlan",
     "__version__",
     "adjoint",
@@ -61,6 +67,8 @@ __all__ = [
     "forward_transform",
     "haar_basis",
     "join",
+    "load",
+    "load_dataset",
     "locality",
     "precompute",
     "register",

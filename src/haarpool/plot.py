@@ -1,7 +1,7 @@
 """Figures from chains: the graphs of the levels (the paper's Figure 1) and their bases (Figure 2).
 
-matplotlib and networkx are the extra `haarpool[plot]`. Figures are made without pyplot: they need
-no display and leave no global state; save one with `figure.savefig("chain.pdf")`.
+Figures are made without pyplot: they need no display and leave no global state; save one with
+`figure.savefig("chain.pdf")`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ from haarpool.errors import HaarPoolError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
 
     AxesRow = Axes | Sequence[Axes] | NDArray[Any]
     Colours = dict[int, Floats]
 
-__all__ = ["plot_basis", "plot_chain", "plot_chains", "plot_overview"]
+__all__ = ["plot_basis", "plot_chain", "plot_chains", "plot_overview", "plot_wavelets"]
 
 MAX_BASIS = 3000  # nodes; a figure has no more pixels
-_INK, _FAINT = "#333333", "#b0b0b0"
+INK, _FAINT = "#333333", "#b0b0b0"
 _READING = (
     "disc: a node, coloured like its members one level below",
     "rim (on level 0 all of it): the colour of its parent one level above",
@@ -73,13 +72,13 @@ def plot_chains(chains: Mapping[str, Chain], *, title: str = "", seed: int = 0) 
         _draw_chain(chain, row[: chain.num_levels + 1], position)
         for empty in row[chain.num_levels + 1 :]:
             empty.set_axis_off()
-        row[0].set_title(f"{name}\n{row[0].get_title()}", fontsize=10, color=_INK)
+        row[0].set_title(f"{name}\n{row[0].get_title()}", fontsize=10, color=INK)
     _explain(rows[0])
-    _figure(rows[0]).suptitle(title, fontsize=11, color=_INK)
+    _figure(rows[0]).suptitle(title, fontsize=11, color=INK)
     return _figure(rows[0])
 
 
-def plot_basis(chain: Chain, axes: AxesRow | None = None) -> Figure:
+def plot_basis(chain: Chain, axes: AxesRow | None = None, *, bar: Axes | None = None) -> Figure:
     """The Haar bases U_0, ..., U_{K-1} as heat maps, as in Figure 2 of the paper.
 
     Columns stand as in `haar_basis`; a bracket marks the compressive basis Φ_j, and lines mark
@@ -89,9 +88,57 @@ def plot_basis(chain: Chain, axes: AxesRow | None = None) -> Figure:
     Args:
         chain: any chain.
         axes: K axes to draw into; a new figure unless given.
+        bar: wide axes for the colour bar; it stands beside the panels unless given.
     """
     row = _row(axes, chain.num_levels)
-    _add_bar(row, _draw_bases(chain, row), ax=row, shrink=0.8)
+    _add_bar(row, _draw_bases(chain, row), bar)
+    return _figure(row)
+
+
+def plot_wavelets(
+    chain: Chain,
+    columns: Sequence[int],
+    axes: AxesRow | None = None,
+    *,
+    bar: Axes | None = None,
+    seed: int = 0,
+) -> Figure:
+    """Vectors of the Haar basis U_0 drawn on the graph: the colour of a node is its entry.
+
+    Nodes outside the support of a vector are small and grey. Places are those of `plot_chain`,
+    colours those of `plot_basis`.
+
+    Args:
+        chain: a chain that knows its graph.
+        columns: of U_0, in 0..N_0-1, from coarse to fine.
+        axes: one per column to draw into; a new figure unless given.
+        bar, seed: as in `plot_basis` and `plot_chain`.
+    """
+    if not len(columns) or not all(0 <= column < chain.sizes[0] for column in columns):
+        raise HaarPoolError(
+            f"columns of U_0 in 0..{chain.sizes[0] - 1}, at least one",
+            f"{list(columns)}",
+            "column 0 is the coarsest",
+        )
+    _refuse_large(chain)
+    row = _row(axes, len(columns))
+    graph = chain.adjacency(0)
+    position = _layout(graph, seed, together=chain.parents[0])
+    x, y = position.T
+    vectors = haar_basis(chain)[:, list(columns)].toarray()
+    entry = _entry_colours(np.abs(vectors).max())
+    for column, vector, ax in zip(columns, vectors.T, row, strict=True):
+        _draw_edges(ax, graph, position)
+        on, area = vector != 0, _area(ax, chain)
+        ax.scatter(x[~on], y[~on], 0.3 * area, _FAINT, linewidths=0)
+        line = {"edgecolors": INK, "linewidths": min(np.sqrt(area) / 20, 0.6)}
+        ax.scatter(x[on], y[on], area, vector[on], **entry, **line)
+        _frame(ax, position)
+        # Columns N_{j+1}, ..., N_j - 1 are the details of level j.
+        level = sum(size > column for size in chain.sizes) - 1
+        kind = "top level" if level == chain.num_levels else f"detail of level {level}"
+        ax.set_title(f"vector {column + 1}: {kind}", fontsize=10, color=INK)
+    _add_bar(row, entry, bar)
     return _figure(row)
 
 
@@ -101,10 +148,9 @@ def plot_overview(chain: Chain, *, seed: int = 0) -> Figure:
     plot_chain(chain, top, seed=seed)
     # The top level has no basis to compress; its place takes what explains the others.
     corner.set_axis_off()
-    bar = corner.inset_axes((0.05, 0.9, 0.9, 0.05))
-    _add_bar(row, _draw_bases(chain, row), cax=bar, orientation="horizontal")
+    plot_basis(chain, row, bar=corner.inset_axes((0.05, 0.9, 0.9, 0.05)))
     text = "\n".join(_READING).replace(": ", ":\n    ").replace(" one level", "\n    one level")
-    corner.text(0.05, 0.6, text, fontsize=8, color=_INK, va="top", linespacing=1.4)
+    corner.text(0.05, 0.6, text, fontsize=8, color=INK, va="top", linespacing=1.4)
     return _figure(row)
 
 
@@ -113,25 +159,31 @@ def plot_overview(chain: Chain, *, seed: int = 0) -> Figure:
 
 def _draw_chain(chain: Chain, row: Sequence[Axes], position: Floats) -> None:
     """All levels, given the places of the level-0 nodes."""
-    colours = _colours(chain)
-    width = np.ptp(position, axis=0)
-    # Distances in a layout mean little: stretch it towards the square, though not without end.
-    reach = 0.6 * np.maximum(width, max(0.55 * width.max(), 1e-3))
-    limits = (position.min(axis=0) + position.max(axis=0)) / 2 + np.stack([-reach, reach])
+    colours, fine = _colours(chain), position
     for level, ax in enumerate(row):
         if level:
             position = _means(position, chain.parents[level - 1], chain.mass(level - 1))
         _draw_edges(ax, chain.adjacency(level), position)
         _draw_nodes(ax, chain, level, position, colours)
-        ax.set(xlim=limits[:, 0], ylim=limits[:, 1])
-        ax.set_axis_off()
+        _frame(ax, fine)
         nodes = "1 node" if chain.sizes[level] == 1 else f"{chain.sizes[level]} nodes"
-        ax.set_title(f"level {level}: {nodes}", fontsize=10, color=_INK)
+        ax.set_title(f"level {level}: {nodes}", fontsize=10, color=INK)
+
+
+def _frame(ax: Axes, position: Floats) -> None:
+    """A panel around all level-0 nodes."""
+    width = np.ptp(position, axis=0)
+    # Distances in a layout mean little: stretch it towards the square, though not without end.
+    reach = 0.6 * np.maximum(width, max(0.55 * width.max(), 1e-3))
+    middle = (position.min(axis=0) + position.max(axis=0)) / 2
+    x, y = np.stack([middle - reach, middle + reach], axis=1)
+    ax.set(xlim=x, ylim=y)
+    ax.set_axis_off()
 
 
 def _explain(row: Sequence[Axes]) -> None:
     separator = "   |   " if len(row) > 3 else "\n"
-    _figure(row).supxlabel(separator.join(_READING), fontsize=8, color=_INK)
+    _figure(row).supxlabel(separator.join(_READING), fontsize=8, color=INK)
 
 
 def _draw_edges(ax: Axes, graph: sparse.csr_array, position: Floats) -> None:
@@ -152,13 +204,18 @@ def _draw_nodes(ax: Axes, chain: Chain, level: int, position: Floats, colours: C
     if level < chain.num_levels:
         layers.insert(0, colours[level + 1][chain.parents[level][nodes]])
     # The nodes of every level have the same area together; less of it where there are few.
-    inches = np.array(ax.get_position().size) * _figure([ax]).get_size_inches()
-    area = 0.13 * (72 * inches.min()) ** 2 / max(chain.sizes[0], 24) * mass[nodes]
+    area = _area(ax, chain) * mass[nodes]
     areas = (area[:, None] * [1.0, 0.45][: len(layers)]).ravel()
     x, y = np.repeat(position[nodes], len(layers), axis=0).T
-    fill, edge = np.stack(layers, axis=1).reshape(-1, 3), [_INK, "white"][: len(layers)]
+    fill, edge = np.stack(layers, axis=1).reshape(-1, 3), [INK, "white"][: len(layers)]
     widths = np.clip(np.sqrt(areas) / 12, 0.2, 0.8)
     ax.scatter(x, y, areas, fill, edgecolors=edge * len(nodes), linewidths=widths, zorder=2)
+
+
+def _area(ax: Axes, chain: Chain) -> float:
+    """Of one level-0 node, in square points."""
+    inches = np.array(ax.get_position().size) * _figure([ax]).get_size_inches()
+    return float(0.13 * (72 * inches.min()) ** 2 / max(chain.sizes[0], 24))
 
 
 def _layout(adjacency: sparse.csr_array, seed: int, together: Ints | None = None) -> Floats:
@@ -188,35 +245,22 @@ def _means(position: Floats, parent: Ints, mass: Ints | Floats) -> Floats:
 # ---------------------------------------------------------------------- Figure 2
 
 
-def _draw_bases(chain: Chain, row: Sequence[Axes]) -> ScalarMappable:
-    """Draw every U_j; returns what a colour bar needs."""
-    from matplotlib import colormaps
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import FuncNorm
-
-    if chain.sizes[0] > MAX_BASIS:
-        raise HaarPoolError(
-            f"at most {MAX_BASIS:,} nodes for a figure of the bases",
-            f"{chain.sizes[0]:,}",
-            "draw the chain alone with plot_chain",
-        )
+def _draw_bases(chain: Chain, row: Sequence[Axes]) -> dict[str, Any]:
+    """Draw every U_j; returns how entries become colours."""
+    _refuse_large(chain)
     bases = [haar_basis(chain, level).toarray() for level in range(len(row))]
-    # Colours by the root of an entry, because those of coarse vectors are small: 1/sqrt(N).
-    norm = FuncNorm((lambda u: np.sign(u) * np.sqrt(np.abs(u)), lambda r: r * np.abs(r)))
-    norm.vmax = max(np.abs(basis).max() for basis in bases)
-    norm.vmin = -norm.vmax
-    colour_map = colormaps["RdBu_r"].with_extremes(bad="white")
+    entry = _entry_colours(max(np.abs(basis).max() for basis in bases))
     colours, order = _colours(chain), _tree_order(chain)
     for level, (ax, basis) in enumerate(zip(row, bases, strict=True)):
         size, *ends = chain.sizes[level:]
         nodes = order[level]
         entries = np.ma.masked_equal(basis[nodes], 0)
-        ax.imshow(entries, cmap=colour_map, norm=norm, interpolation="nearest")
+        ax.imshow(entries, **entry, interpolation="nearest")
         strip, cells = ax.inset_axes((-0.065, 0, 0.045, 1)), chain.parents[level][nodes, None]
         strip.imshow(colours[level + 1][cells], aspect="auto", interpolation="nearest")
         strip.set(xticks=[], yticks=[])
         for end in ends:
-            ax.axvline(end - 0.5, color=_INK, linewidth=1.2 if end == ends[0] else 0.4)
+            ax.axvline(end - 0.5, color=INK, linewidth=1.2 if end == ends[0] else 0.4)
         _bracket(ax, 0, ends[0], rf"$\Phi_{{{level}}}$")
         if ends[0] < size:
             _bracket(ax, ends[0], size, "details")
@@ -224,14 +268,34 @@ def _draw_bases(chain: Chain, row: Sequence[Axes]) -> ScalarMappable:
         ax.set_xticks([n - 1 for n in ticks], labels=[str(n) for n in ticks])
         ax.set_yticks([])
         ax.tick_params(labelsize=8)
-        ax.set_title(f"$U_{{{level}}}$: {size} × {size}", fontsize=10, color=_INK, pad=25)
+        ax.set_title(f"$U_{{{level}}}$: {size} × {size}", fontsize=10, color=INK, pad=25)
         ax.set_xlabel("Haar vector, coarse → fine", fontsize=8)
         ax.set_ylabel("node, cluster by cluster", fontsize=8, labelpad=15)
-    return ScalarMappable(norm, colour_map)
+    return entry
+
+
+def _entry_colours(largest: float) -> dict[str, Any]:
+    """How entries of a basis become colours: blue below zero, red above, nothing at zero."""
+    with _plot_extra():
+        from matplotlib import colormaps
+        from matplotlib.colors import FuncNorm
+    # Colours by the root of an entry, because those of coarse vectors are small: 1/sqrt(N).
+    norm = FuncNorm((lambda u: np.sign(u) * np.sqrt(np.abs(u)), lambda r: r * np.abs(r)))
+    norm.vmin, norm.vmax = -largest, largest
+    return {"norm": norm, "cmap": colormaps["RdBu_r"].with_extremes(bad="none")}
+
+
+def _refuse_large(chain: Chain) -> None:
+    if chain.sizes[0] > MAX_BASIS:
+        raise HaarPoolError(
+            f"at most {MAX_BASIS:,} nodes for a figure of the bases",
+            f"{chain.sizes[0]:,}",
+            "draw the chain alone with plot_chain",
+        )
 
 
 def _bracket(ax: Axes, start: int, stop: int, text: str) -> None:
-    place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "color": _INK}
+    place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "color": INK}
     gap = 0.008 * (ax.get_xlim()[1] + 0.5)
     left, right = start - 0.5 + gap, stop - 0.5 - gap
     x, y = [left, left, right, right], [1.02, 1.04, 1.04, 1.02]
@@ -239,10 +303,17 @@ def _bracket(ax: Axes, start: int, stop: int, text: str) -> None:
     ax.text((left + right) / 2, 1.055, text, fontsize=9, ha="center", va="bottom", **place)
 
 
-def _add_bar(row: Sequence[Axes], entries: ScalarMappable, **place: Any) -> None:
-    bar = _figure(row).colorbar(entries, **place)
-    bar.set_label("entry of the basis (zero: white)", fontsize=8)
-    bar.ax.tick_params(labelsize=8)
+def _add_bar(row: Sequence[Axes], entry: dict[str, Any], bar: Axes | None) -> None:
+    from matplotlib.cm import ScalarMappable
+
+    wide = {"cax": bar, "orientation": "horizontal"}
+    place: dict[str, Any] = wide if bar else {"ax": row, "shrink": 0.8}
+    drawn = _figure([bar] if bar else row).colorbar(
+        ScalarMappable(**entry), format="{x:.2f}", **place
+    )
+    drawn.set_label("entry of the basis (zero: blank)", fontsize=8)
+    drawn.set_ticks(entry["norm"].vmax * np.array([-1, -0.25, 0, 0.25, 1]))  # even: see the norm
+    drawn.ax.tick_params(labelsize=8)
 
 
 # ---------------------------------------------------------------------- order and colours

@@ -1,4 +1,4 @@
-"""Named arrays in one `.npz` file: no pickle, written whole or not at all."""
+"""Files written whole or not at all; named arrays in one `.npz` file, without pickle."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import struct
 import uuid
 import zipfile
 import zlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 
@@ -33,21 +34,35 @@ _DAMAGE = (
 Arrays = dict[str, NDArray[np.generic]]
 
 
-def write_arrays(path: str | PathLike[str], arrays: Arrays) -> None:
-    """Write `arrays` to `path`; an earlier file there is replaced in one move or left alone."""
+@contextmanager
+def written_whole(path: str | PathLike[str]) -> Iterator[Path]:
+    """A file to write to, which takes its place at `path` in one move, or leaves nothing behind."""
     path = Path(path)
     partial = path.parent / f".{uuid.uuid4().hex}"
     try:
-        with open(partial, "xb") as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # numpy's stub: names
+        yield partial
         os.replace(partial, path)
     except (OSError, ValueError) as error:  # a ValueError is a name that no file can have
+        if isinstance(error, HaarPoolError):
+            raise
         raise HaarPoolError(
             "a place to write to", f"{path} ({error})", "choose another file"
         ) from error
     finally:
         with suppress(OSError, ValueError):
             partial.unlink(missing_ok=True)
+
+
+def write_text(path: str | PathLike[str], text: str) -> None:
+    """Write a text file whole or not at all."""
+    with written_whole(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def write_arrays(path: str | PathLike[str], arrays: Arrays) -> None:
+    """Write `arrays` to `path`; an earlier file there is replaced in one move or left alone."""
+    with written_whole(path) as partial, open(partial, "xb") as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # numpy's stub: names
 
 
 def read_arrays(path: str | PathLike[str]) -> Arrays:

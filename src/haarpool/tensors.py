@@ -90,7 +90,7 @@ def entries(values: Tensor, order: Values, dtype: torch.dtype) -> Tensor:
 
 def increment(key: str, tensors: Mapping[str, Tensor]) -> Any:
     """What the rows of `key` grow by for graphs that follow in a batch."""
-    rows = _growing(key)
+    rows = growing_rows(key)
     if rows is None:
         return 0
     growth = tensors[GROWTH][rows]
@@ -98,7 +98,7 @@ def increment(key: str, tensors: Mapping[str, Tensor]) -> Any:
 
 
 @cache  # collating asks for these names again and again
-def _growing(key: str) -> slice | None:
+def growing_rows(key: str) -> slice | None:
     """The rows of `haar_growth` that speak of a key; None if it does not grow."""
     kind, level = _parts(key)
     start = level * _STRIDE

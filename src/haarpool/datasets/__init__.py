@@ -1,45 +1,138 @@
-"""Datasets by name or folder, as batches of graphs; read with numpy alone."""
+"""Datasets by name or path, as flat arrays of graphs; nothing here loads torch until it must."""
 
 from __future__ import annotations
 
-import difflib
-import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
-from pathlib import Path
+from typing import Any
 
-from haarpool.datasets.tu import TUGraphs, read_tu, tu_files
+import numpy as np
+
+from haarpool.datasets.graphs import Graphs, Task
+from haarpool.datasets.places import find_dataset, known_datasets
+from haarpool.datasets.summary import summary
+from haarpool.datasets.triangles import triangles
+from haarpool.datasets.tu import read_tu
 from haarpool.errors import HaarPoolError
 
-__all__ = ["TUGraphs", "find_dataset", "read_dataset"]
+__all__ = [
+    "Graphs",
+    "as_graphs",
+    "find_dataset",
+    "known_datasets",
+    "read_graphs",
+    "stream_graphs",
+    "summary",
+]
 
 
-def read_dataset(name: str | PathLike[str], root: str | PathLike[str] | None = None) -> TUGraphs:
-    """The graphs of a dataset; see `find_dataset` for where it is looked for."""
-    return read_tu(find_dataset(name, root))
-
-
-def find_dataset(name: str | PathLike[str], root: str | PathLike[str] | None = None) -> Path:
-    """The folder with the raw files of a dataset.
+def read_graphs(
+    source: str | PathLike[str],
+    root: str | PathLike[str] | None = None,
+    *,
+    task: Task | None = None,
+    smiles: str | None = None,
+    targets: Sequence[str] = (),
+    strict: bool = False,
+    seed: int = 0,
+) -> Graphs:
+    """The graphs of a dataset with what is known of their nodes, edges and labels.
 
     Args:
-        name: of a dataset in TU layout, or the path of its folder.
-        root: the folder that holds datasets; else the environment variable HAARPOOL_DATA.
+        source: a name (any of the TU collection, "triangles", "qm7"), or the path of a folder in
+            TU layout, of a CSV file with a column of SMILES, or of a `.pt` list of PyG `Data`.
+        root: the folder that holds datasets; see `find_dataset` for where else they are found.
+        task: "classification" or "regression"; else found out.
+        smiles, targets: columns of a CSV file.
+        strict: refuse bad SMILES, which are skipped otherwise.
+        seed: of generated graphs.
+
+    >>> graphs = read_graphs("MUTAG")
+    >>> len(graphs), graphs.task, graphs.classes, list(graphs.columns)
+    (188, 'classification', ('-1', '1'), ['labels'])
     """
-    base = root or os.environ.get("HAARPOOL_DATA")
-    places = [Path(base) / name] if base else []
-    for place in [*places, Path(name)]:
-        for folder in (place / "raw", place):
-            if tu_files(folder):
-                return folder
-    expected, got = "a dataset in TU layout or its folder", f"{str(name)!r}"
-    for place in [*places, Path(name)]:
-        if place.is_dir():
-            got = f"the folder {place} without NAME_A.txt and NAME_graph_indicator.txt"
-            raise HaarPoolError(expected, got, "check the folder")
-    if not base:
-        remedy = "pass --root DIR or set HAARPOOL_DATA to the folder that holds datasets"
-        raise HaarPoolError(expected, got, remedy)
-    here = sorted(p.name for p in Path(base).glob("*") if p.is_dir())
-    close = difflib.get_close_matches(str(name), here, n=1, cutoff=0.5)
-    remedy = f"did you mean {close[0]}?" if close else f"{base} has {', '.join(here) or 'none'}"
-    raise HaarPoolError(expected, got, remedy)
+    if task not in (None, "classification", "regression"):
+        raise HaarPoolError("the task classification or regression", f"{task!r}", "leave it out")
+    place = find_dataset(source, root)
+    kind = "triangles" if place is None else place.suffix.lower()
+    if kind != ".csv" and (smiles is not None or targets):
+        got = f"{str(source)!r} together with columns"
+        raise HaarPoolError("a CSV file", got, "leave out --smiles and --target")
+    if place is None:
+        return _with_task(triangles(seed), task)
+    if kind == ".csv":
+        from haarpool.datasets.smiles import read_smiles
+
+        return read_smiles(place, smiles, _columns(targets), task=task, strict=strict)
+    if kind == ".pt":
+        from haarpool.datasets.saved import read_saved
+
+        return read_saved(place, task)
+    if kind == ".mat":
+        from haarpool.datasets.qm7 import read_qm7
+
+        return read_qm7(place, task)
+    return read_tu(place, task)
+
+
+def stream_graphs(
+    source: str | PathLike[str],
+    root: str | PathLike[str] | None = None,
+    *,
+    smiles: str | None = None,
+    strict: bool = False,
+    block: int = 1024,
+) -> Iterator[Graphs]:
+    """The same graphs in blocks, for prediction: a CSV file is read bit by bit, without labels.
+
+    Args:
+        source, root, smiles, strict: as in `read_graphs`.
+        block: graphs, or lines of a CSV file, at a time.
+
+    >>> [len(graphs) for graphs in stream_graphs("MUTAG", block=100)]
+    [100, 88]
+    """
+    place = find_dataset(source, root)
+    if place is not None and place.suffix.lower() == ".csv":
+        from haarpool.datasets.smiles import stream_smiles
+
+        yield from stream_smiles(place, smiles, strict=strict, block=block)
+        return
+    graphs = read_graphs(source, root, smiles=smiles)
+    for first in range(0, len(graphs), block):
+        yield graphs.take(np.arange(first, min(first + block, len(graphs))))
+
+
+def as_graphs(graphs: Any) -> Graphs:
+    """Graphs in any form: `Graphs`, a list of PyG `Data`, a PyG dataset, or a source to read.
+
+    >>> len(as_graphs("MUTAG"))
+    188
+    """
+    if isinstance(graphs, Graphs):
+        return graphs
+    if isinstance(graphs, str | PathLike):
+        return read_graphs(graphs)
+    from haarpool.datasets.saved import from_data_list
+
+    try:
+        many = list(graphs)
+    except TypeError as error:
+        got = f"{type(graphs).__name__}"
+        raise HaarPoolError("a list of PyG Data or a dataset", got, "put it into a list") from error
+    return from_data_list(many, getattr(graphs, "name", "graphs"))
+
+
+def _columns(targets: Sequence[str]) -> Sequence[str]:
+    return [targets] if isinstance(targets, str) else targets
+
+
+def _with_task(graphs: Graphs, task: Task | None) -> Graphs:
+    """Numbers of triangles are classes, or values."""
+    if task != "regression" or graphs.targets is None:
+        return graphs
+    values = np.array(graphs.classes, np.float64)[graphs.targets]
+    return replace(
+        graphs, task=task, targets=values[:, None], classes=(), target_names=("triangles",)
+    )

@@ -38,7 +38,8 @@ class Graphs:
         split: the published one: lists of graphs under "train", "validation", "test".
         ids: (G,) names of graphs, for instance SMILES.
         id_name: what these are.
-        places: (G,) where each graph stands in its file, for instance its line.
+        places: (G,) the line of its file in which each graph stands.
+        default_features: the kind of features to take where nobody chose one.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Graphs:
     ids: tuple[str, ...] | None = None
     id_name: str = "graph"
     places: Ints | None = None
+    default_features: str | None = None
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -95,6 +97,11 @@ class Graphs:
             return np.asarray(self.targets != MISSING)
         return np.asarray(np.isfinite(self.targets).any(axis=1))
 
+    def where(self, graph: int) -> str:
+        """A graph in the words of an error, graphs counted from 0."""
+        line = "" if self.places is None else f" (line {self.places[graph]})"
+        return f"graph {graph}{line}"
+
     def take(self, graphs: Ints) -> Graphs:
         """Some of the graphs, in the order given."""
         graphs = np.asarray(graphs, np.int64)
@@ -120,6 +127,7 @@ class Graphs:
         state = sha256(repr((self.task, self.classes, self.target_names)).encode())
         arrays = {"start": self.start, "edges": self.edges, "weight": self.edge_weight}
         arrays |= {"targets": self.targets, **self.columns}
+        arrays |= {f"edge {kind}": values for kind, values in self.edge_columns.items()}
         for name, array in arrays.items():
             if array is not None:
                 state.update(f"{name} {array.dtype} {array.shape}".encode())

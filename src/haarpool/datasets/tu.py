@@ -1,96 +1,235 @@
-"""Graph datasets in the text layout of the TU collection (Morris et al., 2020)."""
+"""Graph datasets in the text layout of the TU collection (Morris et al., 2020).
+
+They are read with numpy alone, from a folder or straight out of a zip file.
+"""
 
 from __future__ import annotations
 
+import warnings
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool.batch import Batch
+from haarpool.datasets.graphs import MISSING, Floats, Graphs, Task
 from haarpool.errors import HaarPoolError
-from haarpool.graph import from_edges
+from haarpool.graph import Ints
 
-Floats = NDArray[np.float64]
+Place = Path | zipfile.Path
 
-
-class TUGraphs(NamedTuple):
-    """A dataset: its graphs as one batch, and the features of all their nodes."""
-
-    name: str
-    batch: Batch
-    features: Floats | None
+# TRIANGLES is split by position. Its node attributes give the answer away and are never read.
+TRIANGLES = "TRIANGLES"
+PARTS = {"train": (0, 30_000), "validation": (30_000, 35_000), "test": (35_000, 45_000)}
 
 
-def tu_files(folder: Path) -> str | None:
+def tu_name(folder: Place) -> str | None:
     """The name of the dataset whose files lie in `folder`, if there is one."""
-    indicators = sorted(folder.glob("*_graph_indicator.txt")) if folder.is_dir() else []
-    names = [path.name.removesuffix("_graph_indicator.txt") for path in indicators]
-    return next((name for name in names if (folder / f"{name}_A.txt").exists()), None)
+    files = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    ends = "_graph_indicator.txt"
+    names = sorted(file.removesuffix(ends) for file in files if file.endswith(ends))
+    return next((name for name in names if f"{name}_A.txt" in files), None)
 
 
-def read_tu(folder: Path) -> TUGraphs:
+def read_tu(place: Path, task: Task | None = None) -> Graphs:
     """Read all graphs; an edge that is listed twice is one edge.
 
-    Features are the node labels, one-hot, and then the attributes, where there are any.
+    Args:
+        place: a folder, or a zip file that holds the files, in a folder or not.
+        task: "regression" takes `_graph_attributes`, else numbers in `_graph_labels`;
+            "classification" takes `_graph_labels`. Without it, labels that are whole numbers are
+            classes, and attributes count where there are no labels.
     """
-    name = tu_files(folder)
-    if name is None:
-        raise HaarPoolError("files in TU layout", f"none in {folder}", "check the folder")
-    owner = _table(folder / f"{name}_graph_indicator.txt", 1)[:, 0].astype(np.int64)
-    if owner.size == 0 or owner[0] < 1 or (np.diff(owner) < 0).any():
-        raise _broken(folder / f"{name}_graph_indicator.txt", "graph ids from 1 that never fall")
-    edges = _table(folder / f"{name}_A.txt", 2).astype(np.int64) - 1
+    try:
+        folder = place if place.is_dir() else _inside(place)
+        name = tu_name(folder)
+        if name is None:
+            raise HaarPoolError("files in TU layout", f"none in {place}", "check the folder")
+        return _read(folder, name, task)
+    except (OSError, UnicodeDecodeError, zipfile.BadZipFile) as error:
+        raise HaarPoolError(
+            f"readable text files in {place}", f"{error}", "fetch them again"
+        ) from error
+
+
+def _inside(place: Path) -> zipfile.Path:
+    """The folder in a zip file that holds a dataset."""
+    top = zipfile.Path(place)
+    return next((folder for folder in top.iterdir() if tu_name(folder)), top)
+
+
+def _read(folder: Place, name: str, task: Task | None) -> Graphs:
+    files = _Files(folder, name)
+    owner, start = _owners(files)
+    size, count = len(owner), len(start) - 1
+    edges, lines = _edges(files, owner)
+    columns: dict[str, NDArray[Any]] = {}
+    edge_columns: dict[str, NDArray[Any]] = {}
+    if (labels := files.labels("node_labels", size, "node")) is not None:
+        columns["labels"] = labels
+    if name != TRIANGLES and (
+        (values := files.numbers("node_attributes", size, "node")) is not None
+    ):
+        columns["attributes"] = values
+    listed = len(lines)
+    if (labels := files.labels("edge_labels", listed, "line of A")) is not None:
+        edge_columns["labels"] = labels[lines[: edges.shape[1]]]
+    if (values := files.numbers("edge_attributes", listed, "line of A")) is not None:
+        edge_columns["attributes"] = values[lines[: edges.shape[1]]]
+    return Graphs(
+        name,
+        start,
+        edges,
+        columns,
+        edge_columns=edge_columns,
+        split=published_split() if name == TRIANGLES and count == 45_000 else None,
+        **_targets(files, count, task),
+    )
+
+
+def published_split() -> dict[str, Ints]:
+    """The split of TRIANGLES."""
+    return {part: np.arange(*bounds) for part, bounds in PARTS.items()}
+
+
+def _owners(files: _Files) -> tuple[Ints, Ints]:
+    """(N,) the graph of each node, and (G + 1,) where graphs start."""
+    owner = files.table("graph_indicator", 1, whole=True)[:, 0].astype(np.int64)
+    step = np.diff(owner, prepend=0)
+    wrong = np.flatnonzero((step < 0) | (step > 1))
+    if owner.size == 0 or owner[0] != 1 or wrong.size:
+        at = 0 if owner.size == 0 or owner[0] != 1 else wrong[0]
+        got = f"line {at + 1}: {owner[at]}" if owner.size else "no lines"
+        raise files.broken("graph_indicator", "graph ids from 1 that never fall or skip one", got)
+    return owner, np.concatenate([[0], np.flatnonzero(np.diff(owner)) + 1, [len(owner)]])
+
+
+def _edges(files: _Files, owner: Ints) -> tuple[Ints, Ints]:
+    """(2, E) the different edges, sorted and thus graph by graph; the lines: these E first."""
+    edges = files.table("A", 2, whole=True).astype(np.int64) - 1
     size = len(owner)
     wrong = np.flatnonzero((edges < 0).any(axis=1) | (edges >= size).any(axis=1))
     if wrong.size == 0:
         wrong = np.flatnonzero(owner[edges[:, 0]] != owner[edges[:, 1]])
     if wrong.size:
         where = f"line {wrong[0] + 1}: {edges[wrong[0], 0] + 1}, {edges[wrong[0], 1] + 1}"
-        raise _broken(folder / f"{name}_A.txt", f"two of 1..{size} in one graph", where)
-    adjacency = from_edges(edges[:, 0], edges[:, 1], np.ones(len(edges)), size)
-    adjacency.data[:] = 1
-    start = np.searchsorted(owner, np.arange(1, owner[-1] + 2))
-    return TUGraphs(name, Batch(adjacency, start), _features(folder, name, size))
+        raise files.broken("A", f"two of 1..{size} in one graph", where)
+    key = edges[:, 0] * size + edges[:, 1]
+    lines = np.arange(len(edges))
+    if (key[1:] <= key[:-1]).any():
+        lines = np.argsort(key, kind="stable")
+        again = np.diff(key[lines], prepend=-1) == 0  # the first line of an edge counts
+        edges, lines = edges[lines[~again]], np.concatenate([lines[~again], lines[again]])
+    return np.ascontiguousarray(edges.T), lines
 
 
-def _features(folder: Path, name: str, size: int) -> Floats | None:
-    parts = []
-    for kind in ("node_labels", "node_attributes"):
-        path = folder / f"{name}_{kind}.txt"
-        if not path.exists():
-            continue
-        table = _table(path)
-        if len(table) != size:
-            raise _broken(path, f"{size} lines, one per node", f"{len(table)} lines")
-        if kind == "node_labels":
-            columns = [column[:, None] == np.unique(column) for column in table.T]
-            table = np.concatenate(columns, axis=1).astype(np.float64)
-        parts.append(table)
-    return np.concatenate(parts, axis=1) if parts else None
+def _targets(files: _Files, count: int, task: Task | None) -> Mapping[str, Any]:
+    """The fields of `Graphs` that say what is to be predicted."""
+    labels = files.numbers("graph_labels", count, "graph", finite=False)
+    values = files.numbers("graph_attributes", count, "graph", finite=False)
+    if labels is None and (values is None or task == "classification"):
+        if task is None:
+            return {}
+        raise HaarPoolError(
+            f"labels of graphs for {task}",
+            f"no {files.name}_graph_labels.txt in {files.folder}",
+            "add the file" if values is None else "take --task regression",
+        )
+    if task is None:
+        known = labels[np.isfinite(labels)] if labels is not None else np.array([0.5])
+        task = "classification" if (known % 1 == 0).all() else "regression"
+    if task == "regression":
+        values = labels if values is None else values
+        assert values is not None
+        width = values.shape[1]
+        names = ("target",) if width == 1 else tuple(f"target {i + 1}" for i in range(width))
+        return {"task": task, "targets": values, "target_names": names}
+    assert labels is not None
+    if labels.shape[1] > 1:
+        raise files.broken("graph_labels", "one label per line", f"{labels.shape[1]}")
+    classes = np.unique(labels[np.isfinite(labels)])
+    numbers = np.where(~np.isfinite(labels), MISSING, np.searchsorted(classes, labels))[:, 0]
+    return {"task": task, "targets": numbers, "classes": tuple(f"{value:g}" for value in classes)}
 
 
-def _table(path: Path, columns: int | None = None) -> Floats:
-    """The numbers of a file, a row per line; an error names the line."""
-    text = path.read_text()
-    lines = text.splitlines()
-    width = columns or (lines[0].count(",") + 1 if lines else 1)
-    try:
-        values = np.array(text.replace(",", " ").split(), np.float64)
-        if text.count(",") == (width - 1) * len(lines) and len(values) == width * len(lines):
-            return values.reshape(-1, width)
-    except ValueError:
-        pass
-    for number, line in enumerate(lines, start=1):
+# ---------------------------------------------------------------------- files of numbers
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The files of a dataset."""
+
+    folder: Place
+    name: str
+
+    def numbers(self, kind: str, count: int, per: str, *, finite: bool = True) -> Floats | None:
+        """(count, columns) the numbers of a file, or None where there is no such file."""
+        return self._lines(kind, count, per, finite=finite)
+
+    def labels(self, kind: str, count: int, per: str) -> Ints | None:
+        """The same for whole numbers."""
+        table = self._lines(kind, count, per, whole=True)
+        return None if table is None else table.astype(np.int64)
+
+    def _lines(self, kind: str, count: int, per: str, **options: bool) -> NDArray[Any] | None:
+        if not self.path(kind).exists():
+            return None
+        table = self.table(kind, **options)
+        if len(table) != count:
+            raise self.broken(kind, f"{count} lines, one per {per}", f"{len(table)} lines")
+        return table
+
+    def path(self, kind: str) -> Place:
+        """The file of a kind, such as "A" or "node_labels"."""
+        return self.folder / f"{self.name}_{kind}.txt"
+
+    def table(
+        self, kind: str, columns: int | None = None, *, whole: bool = False, finite: bool = True
+    ) -> NDArray[Any]:
+        """The numbers of a file, a row per line; an error names the line."""
+        text = self.path(kind).read_text(encoding="utf-8").rstrip()
+        lines = text.splitlines()
+        width = columns or (lines[0].count(",") + 1 if lines else 1)
+        values = _parsed(text, whole)
+        if values is not None and text.count(",") == (width - 1) * len(lines):
+            good = whole or not finite or bool(np.isfinite(values).all())
+            if good and len(values) == width * len(lines):
+                return values.reshape(-1, width)
+        rows = []
+        for number, line in enumerate(lines, start=1):
+            row = _row(line)
+            if len(row) != width or (finite and not np.isfinite(row).all()):
+                what = "finite numbers" if len(row) == width else "numbers"
+                got = f"line {number}: {line.strip()[:40]!r}"
+                raise self.broken(kind, f"{width} {what} per line", got)
+            if whole and not all(value == int(value) for value in row):
+                got = f"line {number}: {line.strip()[:40]!r}"
+                raise self.broken(kind, f"{width} whole numbers per line", got)
+            rows.append(row)
+        return np.array(rows, np.float64).reshape(-1, width)
+
+    def broken(self, kind: str, expected: str, got: str) -> HaarPoolError:
+        """The error for a damaged file."""
+        remedy = "the file is damaged; fetch it again"
+        return HaarPoolError(f"{expected} in {self.path(kind)}", got, remedy)
+
+
+def _parsed(text: str, whole: bool) -> NDArray[Any] | None:
+    """All numbers of a text at once, which is quick; None if it holds anything else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # older versions of numpy stop and warn
         try:
-            if len([float(part) for part in line.split(",")]) == width:
-                continue
-        except ValueError:
-            pass
-        raise _broken(path, f"{width} numbers per line", f"line {number}: {line.strip()[:40]!r}")
-    return np.zeros((0, width))
+            kind: type = np.int64 if whole else np.float64
+            return np.fromstring(text.replace(",", " "), kind, sep=" ")
+        except (ValueError, DeprecationWarning):
+            return None
 
 
-def _broken(path: Path, expected: str, got: str = "others") -> HaarPoolError:
-    return HaarPoolError(f"{expected} in {path}", got, "the file is damaged; fetch it again")
+def _row(line: str) -> list[float]:
+    try:
+        return [float(part) for part in line.split(",")]
+    except ValueError:
+        return []

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 from torch.nn import Linear
-from torch.nn.functional import cross_entropy, dropout, mse_loss
+from torch.nn.functional import cross_entropy, dropout
 from torch_geometric.transforms import BaseTransform
 
 from haarpool.data import AddHaarChain, Domain, check_domain
@@ -269,12 +269,21 @@ class Network(torch.nn.Module):
         result: Tensor = last(x)
         return result
 
-    def loss(self, output: Tensor, target: Tensor) -> Tensor:
-        """Cross entropy or mean squared error, and the auxiliary losses of the last call."""
+    def loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+        """Cross entropy or mean squared error, and the auxiliary losses of the last call.
+
+        Args:
+            output: what the network gave.
+            target: classes, or values of the same shape; NaN is a value that is not known.
+            weight: (classes,) how much each class counts.
+        """
         if self.task == "classification":
-            loss = cross_entropy(output, target.view(-1))
+            loss = cross_entropy(output, target.view(-1), weight)
         else:
-            loss = mse_loss(output, target.view_as(output).to(output.dtype))
+            target = target.view_as(output).to(output.dtype)
+            known = ~target.isnan()
+            error = torch.where(known, output - target, 0.0)
+            loss = error.square().sum() / known.sum().clamp(min=1)
         return loss if self.auxiliary is None else loss + self.auxiliary
 
     def __getstate__(self) -> dict[str, Any]:

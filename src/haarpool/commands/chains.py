@@ -1,4 +1,4 @@
-"""What the shell commands do, each in a few lines over the library."""
+"""`haarpool chain`, `methods`, `plot` and `cache`: without torch."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from haarpool.cache import ChainCache
 from haarpool.chains import Chains, precompute
 from haarpool.clustering import clusterings, find_method
 from haarpool.coarsening import build_chain
-from haarpool.datasets import TUGraphs, read_dataset
+from haarpool.datasets import Graphs, read_graphs
 from haarpool.errors import HaarPoolError
+from haarpool.features import AUTO, Encoding
 from haarpool.parallel import connected
 
 
@@ -23,7 +24,7 @@ def chain(arguments: Namespace) -> None:
     """`haarpool chain`: chains of a dataset into the cache."""
     if arguments.address and not arguments.backend:
         raise HaarPoolError("--backend together with --address", "none", "add --backend dask")
-    dataset = read_dataset(arguments.dataset, arguments.root)
+    dataset = read_graphs(arguments.dataset, arguments.root)
     cache: Any = False if arguments.no_cache else arguments.cache or True
     results = []
     with connected(arguments.backend, arguments.address):
@@ -71,7 +72,7 @@ def methods(arguments: Namespace) -> None:
 
 def plot_chain(arguments: Namespace) -> None:
     """`haarpool plot chain`: the chain of one graph as a figure, a row per method."""
-    dataset = read_dataset(arguments.dataset, arguments.root)
+    dataset = read_graphs(arguments.dataset, arguments.root)
     number, graphs = arguments.graph, dataset.batch
     if not 0 <= number < len(graphs):
         raise HaarPoolError(
@@ -126,26 +127,39 @@ def cache(arguments: Namespace) -> None:
 
 def _recipes(arguments: Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
     """The parameters of `build_chain`, once for each method."""
-    sizes = arguments.sizes
-    recipe: dict[str, Any] = {
+    methods = [name.strip() for name in arguments.method.split(",")]
+    recipe = chain_settings(arguments) | {
         "num_levels": arguments.levels,
-        "ratio": _numbers(arguments.ratio, "--ratio"),
-        "sizes": sizes if sizes in (None, "paper") else _numbers(sizes, "--sizes", many=True),
         "top": None if arguments.open else 1,
         "seed": arguments.seed,
         "symmetrize": arguments.symmetrize,
     }
+    del recipe["method"]
+    for method in methods:  # all of them, before the first one starts to work
+        find_method(method, _options(arguments))
+    for method in methods:
+        yield method, recipe
+
+
+def chain_settings(arguments: Namespace) -> dict[str, Any]:
+    """What the arguments that all commands with chains share say, if they say something."""
+    sizes, ratio = arguments.sizes, arguments.ratio
+    settings = {
+        "method": arguments.method,
+        "ratio": None if ratio is None else _numbers(ratio, "--ratio"),
+        "sizes": sizes if sizes in (None, "paper") else _numbers(sizes, "--sizes", many=True),
+    }
+    return {k: v for k, v in settings.items() if v is not None} | _options(arguments)
+
+
+def _options(arguments: Namespace) -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     for option in arguments.option:
         name, equals, value = option.partition("=")
         if not equals:
             raise HaarPoolError("--option NAME=VALUE", f"{option!r}", "for example xi=0.1")
         chosen[name] = _value(value)
-    methods = [name.strip() for name in arguments.method.split(",")]
-    for method in methods:  # all of them, before the first one starts to work
-        find_method(method, chosen)
-    for method in methods:
-        yield method, recipe | chosen
+    return chosen
 
 
 def _numbers(text: str, name: str, *, many: bool = False) -> Any:
@@ -165,14 +179,16 @@ def _value(text: str) -> Any:
     return text
 
 
-def _features(arguments: Namespace, dataset: TUGraphs) -> list[Any] | None:
+def _features(arguments: Namespace, dataset: Graphs) -> list[Any] | None:
     if not arguments.features:
         return None
-    if dataset.features is None:
+    kinds = [kind for kind in AUTO if kind in dataset.columns]
+    if not kinds:
         raise HaarPoolError(
             f"node labels or attributes in {dataset.name}", "none", "leave --features out"
         )
-    return np.split(dataset.features, dataset.batch.start[1:-1])
+    features = Encoding.fit(dataset, "+".join(kinds)).encode(dataset)
+    return np.split(features, dataset.batch.start[1:-1])
 
 
 # ---------------------------------------------------------------------- output
@@ -188,7 +204,7 @@ def _print_stats(chains: Chains) -> None:
         print(f"{step.balance:>9.2f}{step.singletons:>12.1%}{1000 * step.seconds:>9.2f}")
 
 
-def _as_data(dataset: TUGraphs, method: str, chains: Chains, stats: bool) -> dict[str, Any]:
+def _as_data(dataset: Graphs, method: str, chains: Chains, stats: bool) -> dict[str, Any]:
     data: dict[str, Any] = {
         "dataset": dataset.name,
         "method": method,

@@ -1,0 +1,194 @@
+"""Triangles: random graphs to be classified by their number of triangles (Knyazev et al., 2019).
+
+A graph has n nodes, n uniform in 4..25 (26..100 for the large ones), and is drawn uniformly among
+the simple graphs with min(floor((1 + u) n), n (n - 1) / 2) edges, u uniform in [0, 1). The first
+4,000 (500) different adjacency matrices of each number of triangles from 1 to 10 are kept.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from haarpool.cache import cache_folder
+from haarpool.datasets.graphs import Graphs
+from haarpool.datasets.tu import published_split
+from haarpool.errors import HaarPoolError, HaarPoolWarning
+from haarpool.graph import Ints, from_edges, ranges
+from haarpool.storage import Arrays, read_arrays, write_arrays
+
+CLASSES = 10
+VERSION = 1  # of the generator; a new one draws other graphs
+KEYS = 2**22  # random keys drawn at a time: 32 MB
+
+
+class Part(NamedTuple):
+    """Graphs of some sizes: `each` per class."""
+
+    fewest: int
+    most: int
+    each: int
+
+
+USUAL, LARGE = Part(4, 25, 4000), Part(26, 100, 500)
+SPLIT = (3000, 500, 500)  # train, validation and test out of the 4,000 usual ones of each class
+
+
+class Drawn(NamedTuple):
+    """Graphs as the numbers of their edges; edge i < j has the number j (j - 1) / 2 + i."""
+
+    sizes: Ints  # (G,) nodes
+    counts: Ints  # (G,) edges
+    pairs: NDArray[np.int32]  # (sum of counts,) edges graph by graph, in rising order
+    triangles: Ints  # (G,)
+
+    def take(self, graphs: Ints) -> Drawn:
+        """Some of the graphs, in the order given."""
+        first = np.cumsum(self.counts) - self.counts
+        pairs = self.pairs[ranges(first[graphs], self.counts[graphs])]
+        return Drawn(self.sizes[graphs], self.counts[graphs], pairs, self.triangles[graphs])
+
+
+def triangles(seed: int = 0, *, progress: bool | None = None) -> Graphs:
+    """The dataset: 45,000 graphs with the published split, generated once and then cached.
+
+    The first three parts stand in order of class, the large graphs at the end are shuffled.
+
+    Args:
+        seed: of the graphs.
+        progress: show a bar; None: if somebody is watching.
+    """
+    if not (isinstance(seed, Integral) and 0 <= seed < 2**31):
+        raise HaarPoolError("a seed in 0..2**31-1", f"{seed!r}", "pass for example seed=0")
+    path = cache_folder() / "datasets" / f"triangles-{VERSION}-{seed}.npz"
+    try:
+        return _as_graphs(_from_arrays(read_arrays(path)))
+    except (HaarPoolError, KeyError):  # none yet, or a damaged one
+        drawn = generate(int(seed), progress=progress)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_arrays(path, {"sizes": drawn.sizes, "counts": drawn.counts, "pairs": drawn.pairs,
+                            "triangles": drawn.triangles})  # fmt: skip
+    except (OSError, HaarPoolError) as error:
+        warnings.warn(f"triangles are not cached: {error}", HaarPoolWarning, stacklevel=3)
+    return _as_graphs(drawn)
+
+
+def generate(seed: int, *, progress: bool | None = None) -> Drawn:
+    """All graphs, in the order of the published dataset."""
+    rng = np.random.default_rng(seed)
+    total = CLASSES * (USUAL.each + LARGE.each)
+    disable = None if progress is None else not progress
+    with tqdm(total=total, desc="triangles", unit="graphs", delay=1, disable=disable) as bar:
+        usual, large = _keep(USUAL, rng, bar), _keep(LARGE, rng, bar)
+    by_class = np.arange(CLASSES * USUAL.each).reshape(CLASSES, USUAL.each)
+    parts = np.split(by_class, np.cumsum(SPLIT)[:-1], axis=1)
+    order = np.concatenate([part.ravel() for part in parts])
+    return _concatenate([usual.take(order), large.take(rng.permutation(len(large.sizes)))])
+
+
+def _keep(part: Part, rng: np.random.Generator, bar: tqdm) -> Drawn:
+    """The first `part.each` different graphs of each class, in order of class."""
+    seen: set[bytes] = set()
+    kept = [0] * (CLASSES + 1)
+    found = []
+    for drawn in _draws(part, rng):
+        some = []
+        ends = np.cumsum(drawn.counts)
+        for g in np.flatnonzero((drawn.triangles >= 1) & (drawn.triangles <= CLASSES)).tolist():
+            c = drawn.triangles[g]
+            # The edges of graphs with different numbers of nodes can be the same.
+            key = drawn.pairs[ends[g] - drawn.counts[g] : ends[g]].tobytes() + bytes(
+                [drawn.sizes[g]]
+            )
+            if kept[c] < part.each and key not in seen:
+                seen.add(key)
+                kept[c] += 1
+                some.append(g)
+        found.append(drawn.take(np.array(some, np.int64)))
+        bar.update(len(some))
+        if min(kept[1:]) == part.each:
+            break
+    everything = _concatenate(found)
+    return everything.take(np.argsort(everything.triangles, kind="stable"))
+
+
+def _draws(part: Part, rng: np.random.Generator) -> Iterator[Drawn]:
+    """Blocks of random graphs, without end.
+
+    Every pair of nodes gets a random key, and the pairs with the smallest keys are the edges. The
+    last bits of a key are the number of its pair, so that no two keys are equal.
+    """
+    width = part.most * (part.most - 1) // 2
+    number = np.arange(width, dtype=np.uint64)
+    tail = np.uint64(2 ** width.bit_length() - 1)
+    block = KEYS // width
+    while True:
+        sizes = rng.integers(part.fewest, part.most + 1, block)
+        possible = sizes * (sizes - 1) // 2
+        counts = np.minimum(np.floor((1 + rng.random(block)) * sizes).astype(np.int64), possible)
+        keys = rng.integers(0, 2**64 - 1, (block, width), np.uint64, endpoint=True)
+        keys &= ~tail
+        keys |= number
+        keys[number >= possible[:, None]] = np.iinfo(np.uint64).max
+        limit = np.take_along_axis(np.sort(keys, axis=1), counts[:, None] - 1, axis=1)
+        pairs = np.nonzero(keys <= limit)[1].astype(np.int32)
+        yield Drawn(sizes, counts, pairs, _count_triangles(sizes, counts, pairs))
+
+
+def _count_triangles(sizes: Ints, counts: Ints, pairs: NDArray[np.int32]) -> Ints:
+    """(G,) triangles: tr(A³) / 6, for all graphs in one block-diagonal matrix."""
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    low, high = _ends(pairs)
+    shift = np.repeat(start[:-1], counts)
+    low, high = low + shift, high + shift
+    # Of each triangle a < b < c the edge (a, c) closes the path a - b - c: once, not six times.
+    upper = from_edges(low, high, np.ones(len(low)), int(start[-1]))
+    closed = np.asarray((upper @ upper).multiply(upper).sum(axis=1))
+    ends = np.concatenate([[0], np.cumsum(closed)])[start]
+    triangles: Ints = np.diff(ends).astype(np.int64)
+    return triangles
+
+
+def _ends(pairs: NDArray[np.int32]) -> tuple[Ints, Ints]:
+    """The nodes i < j of the edge with the number j (j - 1) / 2 + i."""
+    most = LARGE.most
+    high = np.repeat(np.arange(most), np.arange(most))
+    low = np.arange(len(high)) - high * (high - 1) // 2
+    return low[pairs], high[pairs]
+
+
+def _concatenate(parts: list[Drawn]) -> Drawn:
+    return Drawn(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def _from_arrays(arrays: Arrays) -> Drawn:
+    """What a file holds, if it fits together."""
+    drawn = Drawn(**{field: arrays[field] for field in Drawn._fields})  # type: ignore[arg-type]
+    total = CLASSES * (USUAL.each + LARGE.each)
+    if len(drawn.sizes) != total or drawn.counts.sum() != len(drawn.pairs):
+        raise HaarPoolError(f"{total} graphs", "others", "generate them again")
+    return drawn
+
+
+def _as_graphs(drawn: Drawn) -> Graphs:
+    start = np.concatenate([[0], np.cumsum(drawn.sizes)])
+    shift = np.repeat(start[:-1], drawn.counts)
+    low, high = _ends(drawn.pairs)
+    edges = np.stack([np.concatenate([low, high]), np.concatenate([high, low])])
+    edges += np.concatenate([shift, shift])
+    return Graphs(
+        "triangles",
+        start,
+        edges[:, np.lexsort(edges[::-1])],
+        task="classification",
+        targets=drawn.triangles - 1,
+        classes=tuple(str(c) for c in range(1, CLASSES + 1)),
+        split=published_split(),
+    )

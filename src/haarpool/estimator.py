@@ -1,0 +1,227 @@
+"""The engine of `haarpool train` in Python: estimators with `fit`, `predict`, `score`, `save`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haarpool.config import RunConfig
+from haarpool.datasets import read_graphs
+from haarpool.datasets.graphs import Graphs, Task
+from haarpool.datasets.saved import from_data_list
+from haarpool.errors import HaarPoolError
+from haarpool.folder import RunFolder
+from haarpool.presets import BEST
+from haarpool.repeats import go
+from haarpool.runs import describe, start_run
+from haarpool.scores import scores_of
+from haarpool.splits import Split, as_json
+from haarpool.team import Team, find_device
+from haarpool.trained import TrainedModel, load_model, save_model
+
+
+def as_graphs(graphs: Any) -> Graphs:
+    """Whatever a user calls a dataset."""
+    if isinstance(graphs, Graphs):
+        return graphs
+    if isinstance(graphs, str | PathLike):
+        return read_graphs(graphs)
+    return from_data_list(list(graphs))
+
+
+class _Estimator:
+    """What both estimators share."""
+
+    task: Task
+
+    def __init__(
+        self,
+        *,
+        validation: float = 0.1,
+        device: str = "auto",
+        progress: bool | None = None,
+        **settings: Any,
+    ) -> None:
+        known = {one.name for one in fields(RunConfig)} - {"repeats", "split"}
+        if unknown := set(settings) - known:
+            raise HaarPoolError(
+                f"settings out of {', '.join(sorted(known))}",
+                ", ".join(sorted(unknown)),
+                "check the spelling",
+            )
+        if not 0 < validation < 1:
+            raise HaarPoolError(
+                "a share in (0, 1) of the graphs for validation", f"{validation}", "take 0.1"
+            )
+        self.validation, self.device, self.progress = validation, device, progress
+        self.settings = settings
+        self._trained: TrainedModel | None = None
+        self._about: dict[str, Any] = {}
+        self._split = "[]"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All parameters by name, as scikit-learn asks for them."""
+        own = {name: getattr(self, name) for name in ("validation", "device", "progress")}
+        return own | self.settings
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change some parameters."""
+        self.__init__(**self.get_params() | parameters)  # type: ignore[misc]
+        return self
+
+    def fit(self, graphs: Any, y: Any = None) -> Self:
+        """Train; the epoch is chosen by a random part of the graphs.
+
+        Args:
+            graphs: a list of PyG `Data`, a PyG dataset, `Graphs`, or what `haarpool train` takes:
+                a name, a folder in TU layout, a .csv or .pt file.
+            y: a label per graph, instead of those that the graphs have.
+        """
+        config = RunConfig(**{**BEST, **self.settings})
+        found = self._labelled(as_graphs(graphs), y)
+        order = np.random.default_rng([config.seed, 0]).permutation(
+            np.flatnonzero(found.is_labelled)
+        )
+        held = max(1, round(self.validation * len(order)))
+        if len(order) <= held:
+            raise HaarPoolError("at least 2 graphs with a label", f"{len(order)}", "add graphs")
+        split = Split(np.sort(order[held:]), np.sort(order[:held]), order[:0])
+        team = Team(device=find_device(self.device))
+        run = start_run(found, config, team, progress=self.progress, splits=[split])
+        go(run, progress=self.progress)
+        self._trained = run.trained
+        self._about = describe(run, f"{self!r}.fit(graphs)", {})
+        self._split = as_json(run.splits)
+        return self
+
+    def _labelled(self, graphs: Graphs, y: Any) -> Graphs:
+        """The graphs with labels that fit the task."""
+        if y is not None:
+            y = np.asarray(y)
+            if len(y) != len(graphs):
+                raise HaarPoolError(f"{len(graphs)} labels", f"{len(y)}", "pass one per graph")
+        elif graphs.task is None or graphs.task == self.task:
+            return graphs
+        elif self.task == "classification":
+            raise HaarPoolError(
+                "classes, as whole numbers", "values", "take HaarRegressor, or pass y="
+            )
+        else:
+            y = np.array(graphs.classes)[graphs.targets]
+        if self.task == "classification":
+            found, targets = np.unique(y, return_inverse=True)
+            classes = tuple(map(str, found.tolist()))
+            return replace(graphs, task=self.task, classes=classes, targets=targets)
+        try:
+            values = y.astype(np.float64).reshape(len(graphs), -1)
+        except ValueError as error:
+            raise HaarPoolError("numbers as labels", f"{error}", "take HaarClassifier") from error
+        names = tuple(f"y{i}" if values.shape[1] > 1 else "y" for i in range(values.shape[1]))
+        return replace(graphs, task=self.task, classes=(), targets=values, target_names=names)
+
+    @property
+    def trained(self) -> TrainedModel:
+        """The network with its features, classes and scale."""
+        if self._trained is None:
+            raise HaarPoolError("a trained model", "one that is not", "call fit first")
+        return self._trained
+
+    def _outputs(self, graphs: Any) -> NDArray[np.float64]:
+        return self.trained.predict(as_graphs(graphs))
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write a folder that `haarpool.load` and `haarpool predict` read."""
+        trained = self.trained
+        about = {name: value for name, value in self._about.items() if name != "format"}
+        save_model(trained, RunFolder.create(folder, about, self._split))
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        return f"{type(self).__name__}({given})"
+
+
+class HaarClassifier(_Estimator):
+    """Classify graphs with HaarPooling.
+
+    Args:
+        validation: the share of the graphs that chooses the epoch.
+        device: "auto", "cpu", "cuda", ...
+        progress: whether to show a bar; `None` shows it on a terminal.
+        settings: of `RunConfig`: arch, epochs, lr, batch_size, seed, ...
+
+    >>> import torch
+    >>> from torch_geometric.data import Data
+    >>> ring = Data(x=torch.ones(4, 1), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]]))
+    >>> path = Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]))
+    >>> ring.edge_index = torch.cat([ring.edge_index, ring.edge_index.flip(0)], 1)
+    >>> model = HaarClassifier(arch="GC8-HP-FC8", epochs=30, lr=0.05, dropout=0.0)
+    >>> model.fit([ring, path] * 10, ["ring", "path"] * 10).predict([path, ring]).tolist()
+    ['path', 'ring']
+    """
+
+    task: Task = "classification"
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """(C,) the classes, as text."""
+        return np.array(self.trained.classes)
+
+    def predict_proba(self, graphs: Any) -> NDArray[np.float64]:
+        """(G, C) probabilities of the classes."""
+        return self._outputs(graphs)
+
+    def predict(self, graphs: Any) -> NDArray[Any]:
+        """(G,) the most probable class of each graph, as text."""
+        return np.asarray(self.classes_[self._outputs(graphs).argmax(axis=1)])
+
+    def score(self, graphs: Any, y: Any = None) -> float:
+        """Accuracy, by the labels `y` or those that the graphs have."""
+        found = as_graphs(graphs)
+        labels = [str(one) for one in (np.asarray(y).tolist() if y is not None else _names(found))]
+        return float(np.mean(self.predict(found) == np.array(labels)))
+
+
+class HaarRegressor(_Estimator):
+    """Predict values of graphs with HaarPooling; parameters as in `HaarClassifier`."""
+
+    task: Task = "regression"
+
+    def predict(self, graphs: Any) -> NDArray[np.float64]:
+        """(G,) values in the units of the labels; (G, T) if there are several per graph."""
+        values = self._outputs(graphs)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def score(self, graphs: Any, y: Any = None) -> float:
+        """The coefficient of determination R², the mean of several targets."""
+        found = self._labelled(as_graphs(graphs), y)
+        if found.targets is None:
+            raise HaarPoolError("graphs with values", "graphs without", "pass y=")
+        return scores_of(self.task, self._outputs(found), found.targets)["r2"]
+
+
+def _names(graphs: Graphs) -> list[str]:
+    if graphs.task != "classification" or graphs.targets is None:
+        raise HaarPoolError("graphs with classes", "graphs without", "pass y=")
+    return [graphs.classes[target] for target in graphs.targets]
+
+
+def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | HaarRegressor:
+    """The model of a run, as an estimator that is ready to predict.
+
+    Args:
+        run: the folder that `haarpool train` or `save` made.
+        device: where it shall compute.
+    """
+    folder = RunFolder.open(run)
+    model = load_model(folder, find_device(device))
+    config: Mapping[str, Any] = folder.config()
+    cls = HaarClassifier if model.task == "classification" else HaarRegressor
+    kept = {k: v for k, v in config["training"].items() if k not in ("repeats", "split")}
+    estimator = cls(device=device, **kept)
+    estimator._trained, estimator._about = model, dict(config)
+    return estimator

@@ -1,0 +1,68 @@
+"""A finished run as one page, `report.html`, that needs no network and no script."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from contextlib import suppress
+from importlib import resources
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from haarpool.chain import Chain
+from haarpool.errors import HaarPoolError
+from haarpool.report import tables
+from haarpool.report.figures import MAX_DRAWN, draw
+from haarpool.report.record import Predictions, RunRecord
+
+__all__ = ["Predictions", "RunRecord", "write_report"]
+
+NAME = "report.html"
+
+
+def write_report(folder: Path, record: RunRecord, chain: Chain | None, graph_name: str) -> Path:
+    """Write `report.html` into a folder, whole or not at all, and return its path.
+
+    Args:
+        folder: of the run; it has to exist.
+        record: what the run left behind.
+        chain: of one example graph, with its graph; None for a network without chain.
+        graph_name: what to call that graph, for instance "graph 17".
+    """
+    page = render(record, chain, graph_name)  # before any file is touched
+    path = Path(folder) / NAME
+    partial = path.parent / f".{uuid.uuid4().hex}"
+    try:
+        partial.write_text(page, encoding="utf-8")
+        os.replace(partial, path)
+    except OSError as error:
+        raise HaarPoolError(
+            "a folder to write the report to", f"{folder} ({error})", "choose another folder"
+        ) from error
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+    return path
+
+
+def render(record: RunRecord, chain: Chain | None, graph_name: str) -> str:
+    """The page as text; the arguments are those of `write_report`."""
+    package = resources.files("haarpool.report")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(package.joinpath("report.html").read_text("utf-8"))
+    return template.render(
+        style=Markup(package.joinpath("report.css").read_text("utf-8")),  # our own
+        config=record.config,
+        result=record.result,
+        record=record,
+        chain=chain,
+        graph_name=graph_name,
+        max_drawn=MAX_DRAWN,
+        figures=draw(record, chain),
+        confusion=None if record.is_regression else tables.Confusion.of(record),
+        tables=tables,
+    )

@@ -1,0 +1,195 @@
+"""The figures of a report as SVG that stands inside the page and takes its ink colour from it.
+
+Every panel is a figure of its own, about as wide as a phone, so that the page can let them wrap.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from io import StringIO
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup, escape
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.collections import Collection, QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from haarpool.chain import Chain, Floats
+from haarpool.plot import INK, plot_basis, plot_chain, plot_wavelets
+from haarpool.report.record import RunRecord
+
+MAX_DRAWN = 1000  # nodes; beyond, a layout takes long and shows little
+MAX_VECTORS = 400  # shapes in one figure; beyond, pixels are smaller
+_COLOURS = {"training": "#3b8ed0", "validation": "#e0803a"}
+_LEGEND = (*_COLOURS, "chosen epoch")
+_STYLE: dict[Any, Any] = {  # of matplotlib
+    "font.size": 8.5,
+    "svg.fonttype": "none",  # text stays text: small, and read aloud
+    "svg.hashsalt": "haarpool",  # the same figure gives the same bytes
+    "savefig.transparent": True,
+    "legend.frameon": False,
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor"), INK),
+    **dict.fromkeys(("xtick.color", "ytick.color"), INK),
+}
+
+
+def draw(record: RunRecord, chain: Chain | None) -> dict[str, list[Markup]]:
+    """All figures by name, each a list of panels; what cannot be drawn is left out."""
+    figures: dict[str, list[Markup]] = {}
+    with rc_context(_STYLE):
+        if chain is not None and chain.sizes[0] <= MAX_DRAWN:
+            figures |= _draw_chain(chain)
+        figures["curves"] = _draw_curves(record)
+        if record.is_regression:
+            figures["parity"] = _draw_parity(record)
+    return figures
+
+
+def as_svg(figure: Figure, name: str, label: str) -> Markup:
+    """A figure as an inline `<svg>`.
+
+    Args:
+        figure: lines and text in `INK` take the colour of the page.
+        name: unique in the page; it keeps the ids of several figures apart.
+        label: what a screen reader says.
+    """
+    for artist in figure.findobj(Collection):
+        shapes = max(len(np.asarray(artist.get_offsets())), len(artist.get_paths()))
+        # As a mesh, a colour bar shows seams between its colours.
+        if shapes > MAX_VECTORS or isinstance(artist, QuadMesh):
+            artist.set_rasterized(True)
+    buffer = StringIO()
+    about = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(buffer, format="svg", dpi=192, metadata=about)
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :].replace(INK, "currentColor")
+    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
+    head = f'<svg role="img" aria-label="{escape(label)}"'
+    return Markup(text.replace("<svg", head, 1))
+
+
+def _panels(number: int, size: tuple[float, float]) -> list[Axes]:
+    return [Figure(size, layout="constrained").subplots() for _ in range(number)]
+
+
+def _svgs(panels: Iterable[Axes], name: str, labels: Iterable[str]) -> list[Markup]:
+    pairs = enumerate(zip(panels, labels, strict=True))
+    return [as_svg(_figure(ax), f"{name}{i}", label) for i, (ax, label) in pairs]
+
+
+def _figure(ax: Axes) -> Figure:
+    return ax.figure.figure  # a panel lies in no subfigure; this tells the type checker
+
+
+# ---------------------------------------------------------------------- the chain
+
+
+def few_wavelets(chain: Chain, least: int = 4, most: int = 6) -> list[int]:
+    """Columns of U_0 from coarse to fine: the first of the top level and of the details of each
+    level (of the finest few where there are many), and others in between up to `least`.
+
+    >>> few_wavelets(Chain.from_parents([[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]]))
+    [0, 1, 3, 7]
+    """
+    last = chain.sizes[0] - 1
+    columns = sorted({0, *(start for start in chain.sizes[1:] if start <= last)})
+    for column in np.linspace(last, 0, least).round().astype(int).tolist():
+        if len(columns) < least and column not in columns:
+            columns.append(column)
+    columns.sort()
+    return columns[:1] + columns[1:][1 - most :]
+
+
+def _draw_chain(chain: Chain) -> dict[str, list[Markup]]:
+    levels = _panels(chain.num_levels + 1, (2.4, 2.5))
+    plot_chain(chain, levels)
+    columns = few_wavelets(chain)
+    wavelets, bases = _panels(len(columns), (2.4, 2.5)), _panels(chain.num_levels, (3.1, 3.7))
+    bars = _panels(2, (3.1, 0.55))
+    plot_wavelets(chain, columns, wavelets, bar=bars[0])
+    plot_basis(chain, bases, bar=bars[1])
+    sizes = [f"{n:,} {'node' if n == 1 else 'nodes'}" for n in chain.sizes]
+    bar = ["colour scale: blue below zero, red above"]
+    return {
+        "chain": _svgs(levels, "chain", [f"level {j}: {n}" for j, n in enumerate(sizes)]),
+        "wavelets": _svgs(wavelets, "wavelet", [f"Haar vector {c + 1}" for c in columns]),
+        "wavelet_bar": _svgs(bars[:1], "wavelet-bar", bar),
+        "basis": _svgs(bases, "basis", [f"basis of level {j}" for j in range(chain.num_levels)]),
+        "basis_bar": _svgs(bars[1:], "basis-bar", bar),
+    }
+
+
+# ---------------------------------------------------------------------- training
+
+
+def _draw_curves(record: RunRecord) -> list[Markup]:
+    """The losses, and the validation score where there is one."""
+    score = f"validation {record.result['metric']}"
+    shown = [("loss", {"training": "train_loss", "validation": "validation_loss"})]
+    if any(entry.get("validation_score") is not None for entry in record.epochs):
+        shown.append((score, {"validation": "validation_score"}))
+    panels = _panels(len(shown), (3.4, 2.6))
+    for ax, (name, curves) in zip(panels, shown, strict=True):
+        _draw_lines(ax, record, curves)
+        ax.set(xlabel="epoch", ylabel=name)
+    return _svgs(panels, "curve", [f"{name} by epoch" for name, _ in shown])
+
+
+def _draw_lines(ax: Axes, record: RunRecord, curves: dict[str, str]) -> None:
+    """A line per repeat and curve, thin but for the saved repeat; validation is the last curve."""
+    saved, best = record.result["model_of_repeat"], record.result["best_epoch"]
+    thin: dict[str, Any] = {"linewidth": 0.8, "alpha": 0.5}
+    thin["rasterized"] = len(record.epochs) > 10 * MAX_VECTORS
+    for repeat in sorted(range(record.repeats), key=lambda repeat: bool(repeat == saved)):
+        entries = [entry for entry in record.epochs if entry["repeat"] == repeat]
+        epoch = np.array([entry["epoch"] for entry in entries])
+        style = {"linewidth": 1.6} if repeat == saved else thin
+        point = "." if len(entries) == 1 else ""  # a single epoch makes no line
+        for name, key in curves.items():
+            value = _numbers(entry.get(key) for entry in entries)
+            ax.plot(epoch, value, color=_COLOURS[name], marker=point, label=name, **style)
+        on = epoch == best[repeat]
+        size, rim = (6, INK) if repeat == saved else (3, "none")
+        dot: dict[str, Any] = {"markersize": size, "markeredgecolor": rim, "label": _LEGEND[-1]}
+        ax.plot(epoch[on], value[on], "o", color=_COLOURS["validation"], **dot)
+    ax.axvline(best[saved], color=INK, linewidth=0.7, linestyle=":", zorder=1)
+    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    low, high = ax.dataLim.intervaly
+    if 0 < low < high / 50:
+        ax.set_yscale("log")
+    ax.spines[["top", "right"]].set_visible(False)
+    # The lines of the saved repeat come last: they are what the legend shows.
+    lines = {line.get_label(): line for line in ax.lines if line.get_label() in _LEGEND}
+    handles = [lines[name] for name in _LEGEND if name in lines]
+    gaps = {"columnspacing": 1.2, "handletextpad": 0.5}
+    _figure(ax).legend(handles=handles, loc="outside upper center", ncols=3, **gaps)
+
+
+def _numbers(values: Iterable[float | None]) -> Floats:
+    return np.array([np.nan if value is None else value for value in values], np.float64)
+
+
+# ---------------------------------------------------------------------- predictions
+
+
+def _draw_parity(record: RunRecord) -> list[Markup]:
+    """One panel per target: the prediction against the true value."""
+    names = record.config["data"]["target_names"]
+    panels = _panels(len(names), (3.1, 3.1))
+    for ax, true, said in zip(panels, record.test.target.T, record.test.prediction.T, strict=True):
+        known = np.isfinite(true) & np.isfinite(said)
+        true, said = true[known], said[known]
+        ax.scatter(true, said, 9, _COLOURS["training"], alpha=0.45, linewidths=0, zorder=2)
+        ax.axline((0, 0), slope=1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
+        if len(true):
+            low, high = min(true.min(), said.min()), max(true.max(), said.max())
+            margin = 0.04 * (high - low) or 1.0
+            ax.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin))
+        ax.set(aspect="equal", xlabel="true value", ylabel="prediction")
+        ax.locator_params(nbins=5)
+        ax.spines[["top", "right"]].set_visible(False)
+    return _svgs(panels, "parity", [f"prediction against true value: {name}" for name in names])

@@ -1,0 +1,211 @@
+"""A trained network with all that it takes to use it: features, classes, scale, chains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from tqdm import tqdm
+
+from haarpool.chain import Chain
+from haarpool.chains import precompute
+from haarpool.clustering import find_method
+from haarpool.data import AddHaarChain
+from haarpool.datasets.graphs import Graphs, Task
+from haarpool.datasets.pyg import GraphDataset
+from haarpool.errors import HaarPoolError
+from haarpool.features import Encoding
+from haarpool.folder import CONFIG, MODEL, RunFolder
+from haarpool.minibatches import Minibatches
+from haarpool.nn import Network, build_model
+
+State = dict[str, Tensor]
+
+
+class Scale(NamedTuple):
+    """Mean and spread of the values to predict; networks see values with mean 0 and spread 1."""
+
+    mean: Tensor
+    std: Tensor
+
+    @classmethod
+    def of(cls, targets: NDArray[Any]) -> Scale:
+        """That of (n, T) values, NaN left out."""
+        std = np.nanstd(targets, axis=0)
+        std[~(std > 0)] = 1.0  # all values are the same
+        return cls(
+            torch.tensor(np.nanmean(targets, axis=0), dtype=torch.float32),
+            torch.tensor(std, dtype=torch.float32),
+        )
+
+    def to(self, device: torch.device) -> Scale:
+        """The same on a device."""
+        return Scale(self.mean.to(device), self.std.to(device))
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """What a run leaves behind.
+
+    Attributes:
+        network: with its weights.
+        encoding: how nodes become its features.
+        task, classes, target_names: what it predicts.
+        scale: of the values, for regression.
+        chain: further parameters of `build_chain`.
+    """
+
+    network: Network
+    encoding: Encoding
+    task: Task
+    classes: tuple[str, ...] = ()
+    target_names: tuple[str, ...] = ()
+    scale: Scale | None = None
+    chain: Mapping[str, Any] = field(default_factory=dict)
+
+    @torch.no_grad()
+    def predict(self, graphs: Graphs, *, batch_size: int = 256) -> NDArray[np.float64]:
+        """(G, C) probabilities of classes, or (G, T) values in their own units."""
+        self.network.eval()
+        device = next(self.network.parameters()).device
+        batches, _ = prepare(
+            graphs, self.encoding, self.network, self.chain, device, cache=False, progress=False
+        )
+        outputs = [
+            self.network(batches.take(chosen)).float().cpu()
+            for chosen in batches.epoch(np.arange(len(graphs)), batch_size)
+        ]
+        return finished(torch.cat(outputs), self.task, self.scale)
+
+
+def finished(output: Tensor, task: Task, scale: Scale | None) -> NDArray[np.float64]:
+    """What a network gave, as probabilities or in the units of the target."""
+    if task == "classification":
+        output = output.double().softmax(dim=1)
+    elif scale is not None:
+        output = output.double() * scale.std.double() + scale.mean.double()
+    result: NDArray[np.float64] = output.numpy()
+    return result
+
+
+# ---------------------------------------------------------------------- files
+
+
+def model_tensors(model: TrainedModel) -> State:
+    """Weights and scale by name."""
+    state = {f"network.{name}": value for name, value in model.network.state_dict().items()}
+    if model.scale is not None:
+        state |= {"scale.mean": model.scale.mean, "scale.std": model.scale.std}
+    return {name: value.detach().cpu() for name, value in state.items()}
+
+
+def save_model(model: TrainedModel, folder: RunFolder) -> None:
+    """Write the weights into the folder of a run."""
+    folder.write_tensors(MODEL, model_tensors(model))
+
+
+def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
+    """The model of a run; nothing but numbers and JSON is read."""
+    if not folder.has(MODEL):
+        remedy = f"finish it first: haarpool train --resume {folder.path}"
+        raise HaarPoolError(f"a complete run in {folder.path}", "one without model", remedy)
+    config = folder.config()
+    tensors, _ = folder.read_tensors(MODEL)
+    try:
+        data, model, settings = config["data"], config["model"], config["training"]
+        network = build_model(
+            model["arch"],
+            model["in_channels"],
+            model["out_channels"],
+            task=data["task"],
+            **{name: settings[name] for name in ("domain", "tied", "dropout", "width")},
+        )
+        network.load_state_dict(under("network.", tensors))
+        return TrainedModel(
+            network.to(device).eval(),
+            Encoding.from_json(data["encoding"]),
+            data["task"],
+            tuple(data["classes"]),
+            tuple(data["target_names"]),
+            scale_from(tensors),
+            settings["chain"],
+        )
+    except (KeyError, TypeError, RuntimeError) as error:
+        raise folder.damaged(CONFIG, error) from error
+
+
+def scale_from(tensors: State) -> Scale | None:
+    """The scale among the tensors of a model."""
+    return Scale(tensors["scale.mean"], tensors["scale.std"]) if "scale.mean" in tensors else None
+
+
+def under(prefix: str, tensors: State) -> State:
+    """The tensors whose names begin with a prefix, without it."""
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+# ---------------------------------------------------------------------- from graphs to batches
+
+
+class ChainSummary(NamedTuple):
+    """What is worth knowing of the chains of a dataset."""
+
+    digest: str
+    number: int  # of a graph
+    example: Chain  # its chain
+
+
+def prepare(
+    graphs: Graphs,
+    encoding: Encoding,
+    network: Network,
+    chain: Mapping[str, Any],
+    device: torch.device,
+    *,
+    cache: bool = True,
+    progress: bool | None = None,
+    example: int = 0,
+) -> tuple[Minibatches, ChainSummary | None]:
+    """All that a network reads of graphs, on its device.
+
+    Args:
+        graphs: the graphs.
+        encoding: of their features.
+        network: decides about the levels of chains.
+        chain: further parameters of `build_chain`.
+        device: where the batches shall lie.
+        cache: whether to take chains from the cache.
+        progress: whether to show bars; `None` shows them on a terminal.
+        example: the graph whose chain is wanted.
+    """
+    dataset = GraphDataset(graphs, encoding)
+    transform = network.transform(**chain)
+    if transform is None:
+        return Minibatches(dataset, device), None
+    assert isinstance(transform, AddHaarChain)
+    recipe = network.chain_parameters | dict(chain)
+    features = None
+    if find_method(recipe.get("method", "spectral"), {}).takes_features:
+        features = np.split(encoding.encode(graphs), graphs.start[1:-1])
+    chains = precompute(graphs.batch, features=features, cache=cache, progress=progress, **recipe)
+    hidden = None if progress is None else not progress
+    state, shown = sha256(), chains[example]
+    with tqdm(
+        total=len(chains), desc="tensors", unit=" graphs", disable=hidden, leave=False
+    ) as bar:
+
+        def carriers() -> Any:
+            for g, own in enumerate(chains):
+                for parent in own.parents:
+                    state.update(parent.tobytes())
+                yield transform.add(dataset[g], own)
+                bar.update()
+
+        batches = Minibatches(carriers(), device)
+    return batches, ChainSummary(state.hexdigest(), example, shown)

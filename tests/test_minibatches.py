@@ -1,0 +1,86 @@
+"""Minibatches are what PyG's own collating makes, tensor for tensor."""
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Batch, Data
+from torch_geometric.loader import DataLoader
+
+from haarpool.minibatches import Minibatches
+from haarpool.nn import build_model
+
+ARCHS = {
+    "without chain": ("2GC8-SUM-FC8", "haar"),
+    "one level": ("GC8-HP-FC8", "haar"),
+    "three levels": ("GC8-HP-GC8-HP-GC8-HP-FC8", "haar"),
+    "open top": ("GC8-HP-GC8-HP-MP", "haar"),
+    "vertex domain": ("GC8-HP-GC8-HP-FC8", "vertex"),
+    "eigenvectors": ("GC8-EIG-GC8-EIG-MP", "haar"),
+}
+
+
+def random_graphs(count=20, *, weighted=False, seed=0):
+    """Graphs of 1 to 15 nodes, some without edges."""
+    rng = np.random.default_rng(seed)
+    graphs = []
+    for _ in range(count):
+        n = int(rng.integers(1, 16))
+        upper = np.triu(rng.random((n, n)) < 0.25, 1)
+        edges = np.stack((upper | upper.T).nonzero())
+        data = Data(
+            x=torch.tensor(rng.standard_normal((n, 3)), dtype=torch.float32),
+            edge_index=torch.from_numpy(edges),
+            y=torch.tensor([int(rng.integers(2))]),
+        )
+        if weighted:
+            weights = rng.random((n, n))
+            weights = (weights + weights.T)[edges[0], edges[1]]
+            data.edge_weight = torch.tensor(weights, dtype=torch.float32)
+        graphs.append(data)
+    return graphs
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ARCHS)
+def test_the_same_tensors_as_collating(name, weighted):
+    arch, domain = ARCHS[name]
+    transform = build_model(arch, 3, 2, domain=domain).transform()
+    graphs = random_graphs(weighted=weighted)
+    if transform is not None:
+        graphs = [transform(data) for data in graphs]
+    store = Minibatches(graphs)
+    assert len(store) == 20
+    rng = np.random.default_rng(1)
+    for chosen in ([0], [3, 3, 1], rng.permutation(20), rng.integers(0, 20, 50)):
+        own = store.take(chosen)
+        batch = Batch.from_data_list([graphs[g] for g in chosen])
+        tensors = {k: v for k, v in batch.to_dict().items() if isinstance(v, torch.Tensor)}
+        assert set(own) == set(tensors)
+        for key, value in tensors.items():
+            assert own[key].dtype == value.dtype, key
+            assert torch.equal(own[key], value), key
+
+
+def test_networks_read_them_like_batches():
+    model = build_model("GC8-HP-GC8-HP-FC8", 3, 2).eval()
+    graphs = [model.transform()(data) for data in random_graphs()]
+    (batch,) = DataLoader(graphs, batch_size=20)
+    assert torch.equal(model(Minibatches(graphs).take(range(20))), model(batch))
+
+
+def test_taking_leaves_the_store_alone():
+    graphs = random_graphs()
+    store = Minibatches(graphs)
+    before = store["edge_index"].clone()
+    store.take([1, 2])["edge_index"] += 100
+    assert torch.equal(store["edge_index"], before)
+
+
+def test_an_epoch_has_every_graph_once():
+    store = Minibatches(random_graphs())
+    graphs = np.arange(3, 17)
+    batches = list(store.epoch(graphs, 5, np.random.default_rng(0)))
+    assert [len(batch) for batch in batches] == [5, 5, 4]
+    assert sorted(np.concatenate(batches)) == sorted(graphs)
+    assert list(np.concatenate(batches)) != list(graphs)
+    assert np.array_equal(np.concatenate(list(store.epoch(graphs, 5))), graphs)
