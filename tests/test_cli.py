@@ -166,18 +166,12 @@ def test_plot(data, tmp_path):
         assert (tmp_path / name).stat().st_size > 5000
 
 
-def test_a_bar_on_a_terminal(data, cache, tmp_path):
-    """Progress goes to the error stream, and only where somebody sees it."""
+def on_a_terminal(*arguments, columns=80):
+    """What a command shows on the error stream where that is a terminal."""
     fcntl, pty, termios = map(pytest.importorskip, ("fcntl", "pty", "termios"))
-    folder = write_tu(tmp_path, "SLOW", some_graphs(80, size=40))
     here, there = pty.openpty()
-    fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
-    arguments = ["chain", folder, "--method", "spectral-kmeans", "--cache", cache, "--levels", "3"]
-    with subprocess.Popen(
-        [HAARPOOL, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=there,
-    ) as process:
+    fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    with subprocess.Popen([HAARPOOL, *arguments], stdout=subprocess.PIPE, stderr=there) as process:
         os.close(there)
         shown = b""
         try:
@@ -187,10 +181,19 @@ def test_a_bar_on_a_terminal(data, cache, tmp_path):
             pass
         process.wait()
     os.close(here)
-    assert b"chains:" in shown
-    assert b"graphs/s" in shown
-    assert b"0/80" in shown
-    assert b"32/80" in shown
+    return shown.decode()
+
+
+def test_a_bar_on_a_terminal(cache, tmp_path):
+    """Progress goes to the error stream, and only where somebody sees it."""
+    folder = write_tu(tmp_path, "SLOW", some_graphs(80, size=40))
+    shown = on_a_terminal(
+        *("chain", folder, "--method", "spectral-kmeans", "--cache", cache, "--levels", "3")
+    )
+    assert "chains:" in shown
+    assert "graphs/s" in shown
+    assert "0/80" in shown
+    assert "32/80" in shown
 
 
 BAD = {

@@ -17,93 +17,9 @@ from matplotlib.figure import Figure
 import haarpool as hp
 from haarpool.report import Predictions, RunRecord, write_report
 from haarpool.report.figures import _draw_lines, draw, few_wavelets
+from records import record, score
 
 NASTY = '<script>alert("x")</script> & $x^'
-
-
-def score(values):
-    return {"mean": float(np.mean(values)), "std": float(np.std(values)), "each": [*values]}
-
-
-def record(task="classification", repeats=3, epochs=30, classes=2, targets=1, changes=()):
-    """A run that looks like a real one. `changes` replace entries of the data section."""
-    random = np.random.default_rng(0)
-    test, regression = 19, task == "regression"
-    data = {
-        "source": "MUTAG",
-        "name": "MUTAG",
-        "task": task,
-        "classes": [] if regression else [f"class {c}" for c in range(classes)],
-        "target_names": [f"energy {t}" for t in range(targets)] if regression else ["label"],
-        "features": "labels",
-        "width": 7,
-        "digest": "5e" * 32,
-        "summary": {
-            "graphs": 188,
-            "nodes_per_graph": {"mean": 17.93, "least": 10, "most": 28},
-            "classes": {"-1": 63, "1": 125},
-            "isolated nodes": 0,
-        },
-    } | dict(changes)
-    x = np.arange(1, epochs + 1)
-    log, best = [], []
-    for repeat in range(repeats):
-        train = 0.3 + 0.4 * np.exp(-x / 8) + 0.01 * random.standard_normal(epochs)
-        validation = train + 0.08 + 0.002 * x + 0.03 * random.standard_normal(epochs)
-        best.append(int(validation.argmin()) + 1)
-        log += [
-            {
-                "repeat": repeat,
-                "epoch": int(e),
-                "train_loss": float(a),
-                "validation_loss": float(b),
-                "validation_score": float(1.1 - b),
-                "seconds": 0.1,
-            }
-            for e, a, b in zip(x, train, validation, strict=True)
-        ]
-    names = ["mae", "rmse"] if regression else ["accuracy", "f1"]
-    each = random.uniform(0.7, 0.95, (len(names), 2, repeats))
-    n = repeats * test
-    if regression:
-        target = random.normal(-1500, 220, (n, targets))
-        prediction = target + random.normal(0, 60, (n, targets))
-        target[::7, 0] = np.nan
-    else:
-        target = random.integers(0, classes, n)
-        prediction = np.where(random.random(n) < 0.8, target, random.integers(0, classes, n))
-    return RunRecord(
-        config={
-            "format": 1,
-            "command": f"haarpool train MUTAG --repeats {repeats}",
-            "versions": {"haarpool": "0.1.0", "python": "3.11.2", "torch": "2.11.0"},
-            "device": "cpu",
-            "data": data,
-            "model": {"arch": "GC60-HP-FC60-FC180-FC60", "domain": "haar", "num_parameters": 12345},
-            "chain": {"method": "spectral", "seed": 0, "num_levels": 1, "top": 1, "ratio": 0.5},
-            "training": {"epochs": epochs, "lr": 0.01, "repeats": repeats, "split": "random"},
-        },
-        epochs=log,
-        result={
-            "metric": names[0],
-            "scores": {
-                name: {"test": score(a.tolist()), "validation": score(b.tolist())}
-                for name, (a, b) in zip(names, each, strict=True)
-            },
-            "repeats": repeats,
-            "best_epoch": best,
-            "model_of_repeat": repeats // 2,
-            "graphs": {
-                "train": [150] * repeats,
-                "validation": [19] * repeats,
-                "test": [19] * repeats,
-            },
-            "seconds": 12.3,
-        },
-        test=Predictions(
-            np.repeat(np.arange(repeats), test), random.integers(0, 188, n), target, prediction
-        ),
-    )
 
 
 # ---------------------------------------------------------------------- the page
@@ -179,10 +95,11 @@ def test_ids_are_unique_and_references_lead_somewhere(page):
 
 def test_is_small_and_has_a_name_for_every_figure(page):
     assert page.stat().st_size < 1_500_000
+    words = set(re.findall(r"#333333|fill: #\w+", page.read_text("utf-8")))
     labels = Page(page).labels()
     assert len(labels) >= 12
     assert all(labels)
-    assert "#333333" not in page.read_text("utf-8")  # ink is the page's
+    assert not {"#333333", "fill: #ffffff"} & words  # ink and paper are the page's
 
 
 def test_says_what_was_run(page):
@@ -199,9 +116,11 @@ def test_scores_have_a_spread_and_the_number_of_repeats(tmp_path):
     for part, values in (("test", [0.8, 0.9, 0.85]), ("validation", [0.91, 0.93, 0.92])):
         run.result["scores"]["accuracy"][part] = score(values)
     found = Page(write_report(tmp_path, run, None, ""))
-    assert "0.850 ± 0.041 accuracy on the test graphs" in found.text
+    assert "85.0 ± 4.1 % accuracy on the test graphs" in found.text
     assert "over 3 repeats" in found.text
-    assert "accuracy 0.850 ± 0.041 0.9200 ± 0.0082 3" in found.text
+    assert "accuracy 85.0 ± 4.1 % 92.00 ± 0.82 % 3" in found.text
+    assert "3 150 19 19 " in found.text
+    assert "92 % 85 %" in found.text  # the third repeat
     assert "single split" not in found.text
 
 
@@ -209,7 +128,7 @@ def test_one_repeat_has_no_spread_and_a_warning(tmp_path):
     run = record(repeats=1)
     run.result["scores"]["accuracy"]["test"] = score([0.8])
     found = Page(write_report(tmp_path, run, None, ""))
-    assert "0.8 accuracy on the test graphs" in found.text
+    assert "80 % accuracy on the test graphs" in found.text
     assert "A single split says little" in found.text
     assert "±" not in found.text
 
@@ -290,7 +209,7 @@ def test_missing_numbers_leave_gaps(tmp_path, missing):
     found = Page(write_report(tmp_path, run, None, ""))
     assert found.labels() == ["loss by epoch"]
     assert "No validation score was recorded" in found.text
-    assert "f1 –" in found.text
+    assert "F1 –" in found.text
 
 
 def test_a_loss_over_many_magnitudes_has_a_logarithmic_axis():
@@ -368,8 +287,8 @@ def test_records_are_checked():
 
 # ---------------------------------------------------------------------- in a browser
 
-WIDTHS = (360, 1280)
-# Two frames of these widths, since a window is never narrower than 500 pixels; and what is wrong
+WIDTHS, SCHEMES = (320, 360, 1280), ("light", "dark")
+# A frame for each, since a window is never narrower than 500 pixels; and what is wrong
 # in them: things wider than the page unless they scroll by themselves, and text cut off by its SVG.
 FRAMES = """<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light dark">
 <body>FRAMES<pre></pre><script>
@@ -405,23 +324,25 @@ window.onload = () => {
 
 @pytest.fixture
 def browse(tmp_path):
-    """`browse(html, dark=False)`: measures at all widths, and what the console said."""
+    """`browse(html)`: measures, light and dark, at all widths; and what the console said."""
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("chromium is not installed: pages are not looked at")
 
-    def look(html, *, dark=False):
+    def look(html):
         source = escape(html, quote=True)
         frames = "".join(
-            f'<iframe width="{w}" height="900" style="border:0" srcdoc="{source}"></iframe>'
-            for w in WIDTHS
+            f'<iframe width="{width}" height="900" style="border: 0; color-scheme: {scheme}"'
+            f' srcdoc="{source}"></iframe>'
+            for scheme in SCHEMES
+            for width in WIDTHS
         )
         path = tmp_path / "frames.html"
         path.write_text(FRAMES.replace("FRAMES", frames, 1), "utf-8")
         command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
         command += ["--disable-dev-shm-usage"]
         command += ["--enable-logging=stderr", "--v=0", f"--user-data-dir={tmp_path / 'profile'}"]
-        command += [f"--blink-settings=preferredColorScheme={0 if dark else 1}", path.as_uri()]
+        command.append(path.as_uri())
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
         found = re.search(r"<pre>(.*?)</pre>", done.stdout, re.DOTALL)[1]
         console = [line for line in done.stderr.splitlines() if ":CONSOLE:" in line]
@@ -430,29 +351,28 @@ def browse(tmp_path):
     return look
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_in_a_browser(browse, page, dark):
-    found, console = browse(page.read_text("utf-8"), dark=dark)
+def test_in_a_browser(browse, page):
+    found, console = browse(page.read_text("utf-8"))
     assert console == []
-    assert [frame["width"] for frame in found] == [*WIDTHS]
+    frames = [(frame["dark"], frame["width"]) for frame in found]
+    assert frames == [(dark, width) for dark in (False, True) for width in WIDTHS]
     for frame in found:
         assert frame["wrong"] == []
         assert frame["scroll"] <= frame["width"]
-        assert frame["dark"] is dark
         assert frame["drawn"] == [frame["ink"]]  # figures are drawn in the ink of the page
-        paper, ink = (
-            sum(map(int, re.findall(r"\d+", frame[name])[:3])) for name in ("paper", "ink")
-        )
-        assert (paper < 120 and ink > 600) if dark else (paper > 700 and ink < 200)
+        look = {n: sum(map(int, re.findall(r"\d+", frame[n])[:3])) for n in ("paper", "ink")}
+        bright, faint = ("ink", "paper") if frame["dark"] else ("paper", "ink")
+        assert look[bright] > 600
+        assert look[faint] < 150
 
 
 def test_the_browser_sees_what_is_wrong(browse):
     wide = '<body><p style="width: 400px">wide</p><script>console.error("broken")</script>'
     cut = '<svg width="50" height="20"><text x="30" y="15">clipped</text></svg>'
-    (phone, screen), console = browse(f"<!doctype html>{wide}{cut}")
+    (_, phone, screen, *_), console = browse(f"<!doctype html>{wide}{cut}")
     assert phone["wrong"] == ["P  is too wide", "clipped is cut off"]
     assert screen["wrong"] == ["clipped is cut off"]
     assert phone["scroll"] > phone["width"]
     assert screen["scroll"] <= screen["width"]
-    assert len(console) == 2
+    assert len(console) == len(WIDTHS) * len(SCHEMES)  # one in each frame
     assert "broken" in console[0]

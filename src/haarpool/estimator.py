@@ -11,27 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haarpool.config import RunConfig
-from haarpool.datasets import read_graphs
+from haarpool.datasets import as_graphs
 from haarpool.datasets.graphs import Graphs, Task
-from haarpool.datasets.saved import from_data_list
 from haarpool.errors import HaarPoolError
 from haarpool.folder import RunFolder
 from haarpool.presets import BEST
 from haarpool.repeats import go
-from haarpool.runs import describe, start_run
+from haarpool.runs import describe, start_run, task_of
 from haarpool.scores import scores_of
 from haarpool.splits import Split, as_json
 from haarpool.team import Team, find_device
 from haarpool.trained import TrainedModel, load_model, save_model
-
-
-def as_graphs(graphs: Any) -> Graphs:
-    """Whatever a user calls a dataset."""
-    if isinstance(graphs, Graphs):
-        return graphs
-    if isinstance(graphs, str | PathLike):
-        return read_graphs(graphs)
-    return from_data_list(list(graphs))
 
 
 class _Estimator:
@@ -84,6 +74,7 @@ class _Estimator:
         """
         config = RunConfig(**{**BEST, **self.settings})
         found = self._labelled(as_graphs(graphs), y)
+        task_of(found)
         order = np.random.default_rng([config.seed, 0]).permutation(
             np.flatnonzero(found.is_labelled)
         )

@@ -35,9 +35,10 @@ def predict(arguments: Namespace) -> None:
     ):
         writer = csv.writer(file, lineterminator="\n")
         for graphs in blocks:
+            predicted = model.predict(graphs)
             if not done:
                 writer.writerow(_header(graphs, model))
-            writer.writerows(_rows(graphs, model, model.predict(graphs), done))
+            writer.writerows(_rows(graphs, model, predicted, done))
             done += len(graphs)
             bar.update(len(graphs))
     if arguments.out:

@@ -148,9 +148,17 @@ def _config(arguments: Namespace) -> RunConfig:
     chain = dict(settings.get("chain", {})) | chain_settings(arguments)
     settings["chain"] = chain | {"seed": settings.get("seed", 0)}
     if arguments.tied is not None:
-        tied = arguments.tied
-        settings["tied"] = tied if tied == "authors" else tuple(map(int, tied.split(",")))
+        settings["tied"] = _tied(arguments.tied)
     return RunConfig(**settings)
+
+
+def _tied(text: str) -> Any:
+    numbers = text.split(",")
+    if text != "authors" and not all(number.isdecimal() for number in numbers):
+        raise HaarPoolError(
+            "--tied authors or numbers", f"{text!r}", "say for example --tied 0,1,1"
+        )
+    return text if text == "authors" else tuple(map(int, numbers))
 
 
 def _reading(arguments: Namespace) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from haarpool.datasets.graphs import Graphs, Task
 from haarpool.datasets.places import find_dataset, known_datasets
 from haarpool.datasets.summary import summary
-from haarpool.datasets.triangles import triangles
+from haarpool.datasets.triangles import read_triangles
 from haarpool.datasets.tu import read_tu
 from haarpool.errors import HaarPoolError
 
@@ -36,6 +35,7 @@ def read_graphs(
     targets: Sequence[str] = (),
     strict: bool = False,
     seed: int = 0,
+    progress: bool | None = None,
 ) -> Graphs:
     """The graphs of a dataset with what is known of their nodes, edges and labels.
 
@@ -47,6 +47,7 @@ def read_graphs(
         smiles, targets: columns of a CSV file.
         strict: refuse bad SMILES, which are skipped otherwise.
         seed: of generated graphs.
+        progress: show a bar; None shows it on a terminal, after a second.
 
     >>> graphs = read_graphs("MUTAG")
     >>> len(graphs), graphs.task, graphs.classes, list(graphs.columns)
@@ -60,11 +61,12 @@ def read_graphs(
         got = f"{str(source)!r} together with columns"
         raise HaarPoolError("a CSV file", got, "leave out --smiles and --target")
     if place is None:
-        return _with_task(triangles(seed), task)
+        return read_triangles(seed, task, progress=progress)
     if kind == ".csv":
         from haarpool.datasets.smiles import read_smiles
 
-        return read_smiles(place, smiles, _columns(targets), task=task, strict=strict)
+        columns = [targets] if isinstance(targets, str) else targets
+        return read_smiles(place, smiles, columns, task=task, strict=strict, progress=progress)
     if kind == ".pt":
         from haarpool.datasets.saved import read_saved
 
@@ -122,17 +124,3 @@ def as_graphs(graphs: Any) -> Graphs:
         got = f"{type(graphs).__name__}"
         raise HaarPoolError("a list of PyG Data or a dataset", got, "put it into a list") from error
     return from_data_list(many, getattr(graphs, "name", "graphs"))
-
-
-def _columns(targets: Sequence[str]) -> Sequence[str]:
-    return [targets] if isinstance(targets, str) else targets
-
-
-def _with_task(graphs: Graphs, task: Task | None) -> Graphs:
-    """Numbers of triangles are classes, or values."""
-    if task != "regression" or graphs.targets is None:
-        return graphs
-    values = np.array(graphs.classes, np.float64)[graphs.targets]
-    return replace(
-        graphs, task=task, targets=values[:, None], classes=(), target_names=("triangles",)
-    )

@@ -38,6 +38,8 @@ def find_dataset(source: Source, root: Source | None = None) -> Path | None:
             with one, of a `.csv`, a `.pt` or of `qm7.mat`.
         root: the folder that holds datasets; else the environment variable HAARPOOL_DATA.
     """
+    if root is not None and not Path(root).is_dir():
+        raise HaarPoolError("a folder that holds datasets", f"{root}", "check --root")
     name = ALIASES.get(str(source).lower(), str(source))
     base = root or os.environ.get("HAARPOOL_DATA")
     places = [*_under(Path(base), name)] if base else []

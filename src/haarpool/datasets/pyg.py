@@ -53,7 +53,7 @@ class GraphDataset(InMemoryDataset):  # type: ignore[misc]  # PyG has no types
         if graphs.targets is not None:
             y = torch.from_numpy(graphs.targets)
             kind = torch.long if graphs.task == "classification" else torch.float
-            self._add("y", y.to(kind), torch.arange(len(graphs) + 1))
+            self._add("y", y.to(kind, copy=True), torch.arange(len(graphs) + 1))
 
     def _add(self, key: str, values: Tensor, slices: Tensor) -> None:
         self._data[key], self.slices[key] = values, slices

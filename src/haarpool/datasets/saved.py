@@ -18,13 +18,16 @@ from haarpool.datasets.graphs import MISSING, Floats, Graphs, Task
 from haarpool.errors import HaarPoolError
 from haarpool.graph import as_array, entries_of
 
+CLASSES = (Data, DataEdgeAttr, DataTensorAttr, GlobalStorage)
 EXPECTED = "a list of PyG Data, as torch.save writes it"
 
 
 def read_saved(path: Path, task: Task | None = None) -> Graphs:
     """The graphs of a `.pt` file; only tensors and PyG's own classes are loaded, no code is run."""
     try:
-        with torch.serialization.safe_globals([Data, DataEdgeAttr, DataTensorAttr, GlobalStorage]):
+        # Those that are allowed already stay so: leaving the context forbids all of its classes.
+        allowed = torch.serialization.get_safe_globals()
+        with torch.serialization.safe_globals([one for one in CLASSES if one not in allowed]):
             found = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         reason = " ".join(str(error).split())

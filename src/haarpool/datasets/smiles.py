@@ -48,6 +48,7 @@ def read_smiles(
     *,
     task: Task | None = None,
     strict: bool = False,
+    progress: bool | None = None,
 ) -> Graphs:
     """All molecules of a CSV file; bad SMILES are listed and skipped.
 
@@ -61,10 +62,12 @@ def read_smiles(
         targets: the columns to predict; several of them are values.
         task: classes or values; else found out, see `read_targets`.
         strict: refuse bad SMILES.
+        progress: show a bar; None shows it on a terminal, after a second.
     """
     rows = read_rows(path, [smiles, *targets])
     parser = _Parser(path)
-    molecules = parser.parse(tqdm(rows, desc="molecules", delay=1, disable=None))
+    hidden = None if progress is None else not progress
+    molecules = parser.parse(tqdm(rows, desc="molecules", delay=1, disable=hidden, leave=False))
     parser.finish(strict)
     labels = [Row(molecule.row.line, molecule.row.cells[1:]) for molecule in molecules]
     return replace(parser.graphs(molecules), **read_targets(targets, labels, task))

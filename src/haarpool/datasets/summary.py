@@ -50,7 +50,6 @@ def summary(graphs: Graphs) -> dict[str, Any]:
         "disconnected graphs": int((components > 1).sum()),
         "most components": int(components.max(initial=0)),
         "self-loops": int(loops.sum()),
-        "published split": None,
     }
     if "labels" in graphs.columns:
         kinds = [len(np.unique(column)) for column in graphs.columns["labels"].T]

@@ -2,7 +2,8 @@
 
 A graph has n nodes, n uniform in 4..25 (26..100 for the large ones), and is drawn uniformly among
 the simple graphs with min(floor((1 + u) n), n (n - 1) / 2) edges, u uniform in [0, 1). The first
-4,000 (500) different adjacency matrices of each number of triangles from 1 to 10 are kept.
+4,000 (500) different adjacency matrices of each number of triangles from 1 to 10 are kept. Which
+of the 4,000 train and which test is left to chance: small graphs soon repeat and come early.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from haarpool.cache import cache_folder
-from haarpool.datasets.graphs import Graphs
+from haarpool.datasets.graphs import Graphs, Task
 from haarpool.datasets.tu import published_split
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 from haarpool.graph import Ints, from_edges, ranges
@@ -55,20 +56,23 @@ class Drawn(NamedTuple):
         return Drawn(self.sizes[graphs], self.counts[graphs], pairs, self.triangles[graphs])
 
 
-def triangles(seed: int = 0, *, progress: bool | None = None) -> Graphs:
+def read_triangles(
+    seed: int = 0, task: Task | None = None, *, progress: bool | None = None
+) -> Graphs:
     """The dataset: 45,000 graphs with the published split, generated once and then cached.
 
     The first three parts stand in order of class, the large graphs at the end are shuffled.
 
     Args:
         seed: of the graphs.
-        progress: show a bar; None: if somebody is watching.
+        task: "regression" makes the numbers of triangles values in place of classes.
+        progress: show a bar; None shows it on a terminal, after a second.
     """
     if not (isinstance(seed, Integral) and 0 <= seed < 2**31):
         raise HaarPoolError("a seed in 0..2**31-1", f"{seed!r}", "pass for example seed=0")
     path = cache_folder() / "datasets" / f"triangles-{VERSION}-{seed}.npz"
     try:
-        return _as_graphs(_from_arrays(read_arrays(path)))
+        return _as_graphs(_from_arrays(read_arrays(path)), task)
     except (HaarPoolError, KeyError):  # none yet, or a damaged one
         drawn = generate(int(seed), progress=progress)
     try:
@@ -77,17 +81,20 @@ def triangles(seed: int = 0, *, progress: bool | None = None) -> Graphs:
                             "triangles": drawn.triangles})  # fmt: skip
     except (OSError, HaarPoolError) as error:
         warnings.warn(f"triangles are not cached: {error}", HaarPoolWarning, stacklevel=3)
-    return _as_graphs(drawn)
+    return _as_graphs(drawn, task)
 
 
 def generate(seed: int, *, progress: bool | None = None) -> Drawn:
     """All graphs, in the order of the published dataset."""
     rng = np.random.default_rng(seed)
     total = CLASSES * (USUAL.each + LARGE.each)
-    disable = None if progress is None else not progress
-    with tqdm(total=total, desc="triangles", unit="graphs", delay=1, disable=disable) as bar:
+    hidden = None if progress is None else not progress
+    with tqdm(
+        total=total, desc="triangles", unit=" graphs", delay=1, disable=hidden, leave=False
+    ) as bar:
         usual, large = _keep(USUAL, rng, bar), _keep(LARGE, rng, bar)
     by_class = np.arange(CLASSES * USUAL.each).reshape(CLASSES, USUAL.each)
+    by_class = rng.permuted(by_class, axis=1)
     parts = np.split(by_class, np.cumsum(SPLIT)[:-1], axis=1)
     order = np.concatenate([part.ravel() for part in parts])
     return _concatenate([usual.take(order), large.take(rng.permutation(len(large.sizes)))])
@@ -103,10 +110,9 @@ def _keep(part: Part, rng: np.random.Generator, bar: tqdm) -> Drawn:
         ends = np.cumsum(drawn.counts)
         for g in np.flatnonzero((drawn.triangles >= 1) & (drawn.triangles <= CLASSES)).tolist():
             c = drawn.triangles[g]
-            # The edges of graphs with different numbers of nodes can be the same.
-            key = drawn.pairs[ends[g] - drawn.counts[g] : ends[g]].tobytes() + bytes(
-                [drawn.sizes[g]]
-            )
+            edges = drawn.pairs[ends[g] - drawn.counts[g] : ends[g]]
+            # Graphs with different numbers of nodes can have the same edges.
+            key = bytes([drawn.sizes[g]]) + edges.tobytes()
             if kept[c] < part.each and key not in seen:
                 seen.add(key)
                 kept[c] += 1
@@ -177,18 +183,20 @@ def _from_arrays(arrays: Arrays) -> Drawn:
     return drawn
 
 
-def _as_graphs(drawn: Drawn) -> Graphs:
+def _as_graphs(drawn: Drawn, task: Task | None) -> Graphs:
     start = np.concatenate([[0], np.cumsum(drawn.sizes)])
     shift = np.repeat(start[:-1], drawn.counts)
     low, high = _ends(drawn.pairs)
     edges = np.stack([np.concatenate([low, high]), np.concatenate([high, low])])
     edges += np.concatenate([shift, shift])
+    values = task == "regression"
     return Graphs(
         "triangles",
         start,
         edges[:, np.lexsort(edges[::-1])],
-        task="classification",
-        targets=drawn.triangles - 1,
-        classes=tuple(str(c) for c in range(1, CLASSES + 1)),
+        task=task or "classification",
+        targets=drawn.triangles[:, None].astype(np.float64) if values else drawn.triangles - 1,
+        classes=() if values else tuple(str(c) for c in range(1, CLASSES + 1)),
+        target_names=("triangles",) if values else (),
         split=published_split(),
     )

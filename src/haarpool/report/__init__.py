@@ -9,7 +9,6 @@ from importlib import resources
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
 
 from haarpool.chain import Chain
 from haarpool.errors import HaarPoolError
@@ -55,7 +54,7 @@ def render(record: RunRecord, chain: Chain | None, graph_name: str) -> str:
     )
     template = environment.from_string(package.joinpath("report.html").read_text("utf-8"))
     return template.render(
-        style=Markup(package.joinpath("report.css").read_text("utf-8")),  # our own
+        style=package.joinpath("report.css").read_text("utf-8"),
         config=record.config,
         result=record.result,
         record=record,

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from html import escape
 from io import StringIO
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup, escape
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.collections import Collection, QuadMesh
@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator
 
 from haarpool.chain import Chain, Floats
 from haarpool.plot import INK, plot_basis, plot_chain, plot_wavelets
-from haarpool.report.record import RunRecord
+from haarpool.report.record import RunRecord, unit
 
 MAX_DRAWN = 1000  # nodes; beyond, a layout takes long and shows little
 MAX_VECTORS = 400  # shapes in one figure; beyond, pixels are smaller
@@ -37,9 +37,9 @@ _STYLE: dict[Any, Any] = {  # of matplotlib
 }
 
 
-def draw(record: RunRecord, chain: Chain | None) -> dict[str, list[Markup]]:
+def draw(record: RunRecord, chain: Chain | None) -> dict[str, list[str]]:
     """All figures by name, each a list of panels; what cannot be drawn is left out."""
-    figures: dict[str, list[Markup]] = {}
+    figures: dict[str, list[str]] = {}
     with rc_context(_STYLE):
         if chain is not None and chain.sizes[0] <= MAX_DRAWN:
             figures |= _draw_chain(chain)
@@ -49,7 +49,7 @@ def draw(record: RunRecord, chain: Chain | None) -> dict[str, list[Markup]]:
     return figures
 
 
-def as_svg(figure: Figure, name: str, label: str) -> Markup:
+def as_svg(figure: Figure, name: str, label: str) -> str:
     """A figure as an inline `<svg>`.
 
     Args:
@@ -69,14 +69,14 @@ def as_svg(figure: Figure, name: str, label: str) -> Markup:
     text = text[text.index("<svg") :].replace(INK, "currentColor")
     text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
     head = f'<svg role="img" aria-label="{escape(label)}"'
-    return Markup(text.replace("<svg", head, 1))
+    return text.replace("<svg", head, 1)
 
 
 def _panels(number: int, size: tuple[float, float]) -> list[Axes]:
     return [Figure(size, layout="constrained").subplots() for _ in range(number)]
 
 
-def _svgs(panels: Iterable[Axes], name: str, labels: Iterable[str]) -> list[Markup]:
+def _svgs(panels: Iterable[Axes], name: str, labels: Iterable[str]) -> list[str]:
     pairs = enumerate(zip(panels, labels, strict=True))
     return [as_svg(_figure(ax), f"{name}{i}", label) for i, (ax, label) in pairs]
 
@@ -104,7 +104,7 @@ def few_wavelets(chain: Chain, least: int = 4, most: int = 6) -> list[int]:
     return columns[:1] + columns[1:][1 - most :]
 
 
-def _draw_chain(chain: Chain) -> dict[str, list[Markup]]:
+def _draw_chain(chain: Chain) -> dict[str, list[str]]:
     levels = _panels(chain.num_levels + 1, (2.4, 2.5))
     plot_chain(chain, levels)
     columns = few_wavelets(chain)
@@ -126,16 +126,19 @@ def _draw_chain(chain: Chain) -> dict[str, list[Markup]]:
 # ---------------------------------------------------------------------- training
 
 
-def _draw_curves(record: RunRecord) -> list[Markup]:
+def _draw_curves(record: RunRecord) -> list[str]:
     """The losses, and the validation score where there is one."""
-    score = f"validation {record.result['metric']}"
+    metric = record.result["metric"]
     shown = [("loss", {"training": "train_loss", "validation": "validation_loss"})]
     if any(entry.get("validation_score") is not None for entry in record.epochs):
-        shown.append((score, {"validation": "validation_score"}))
+        shown.append((f"validation {metric}", {"validation": "validation_score"}))
     panels = _panels(len(shown), (3.4, 2.6))
     for ax, (name, curves) in zip(panels, shown, strict=True):
         _draw_lines(ax, record, curves)
         ax.set(xlabel="epoch", ylabel=name)
+    if len(panels) > 1:
+        factor, sign = unit(metric)
+        panels[1].yaxis.set_major_formatter(lambda value, _: f"{factor * value:.4g}{sign}")
     return _svgs(panels, "curve", [f"{name} by epoch" for name, _ in shown])
 
 
@@ -155,7 +158,8 @@ def _draw_lines(ax: Axes, record: RunRecord, curves: dict[str, str]) -> None:
         on = epoch == best[repeat]
         size, rim = (6, INK) if repeat == saved else (3, "none")
         dot: dict[str, Any] = {"markersize": size, "markeredgecolor": rim, "label": _LEGEND[-1]}
-        ax.plot(epoch[on], value[on], "o", color=_COLOURS["validation"], **dot)
+        # Above all lines, also so that thin ones follow each other and become one image.
+        ax.plot(epoch[on], value[on], "o", color=_COLOURS["validation"], zorder=3, **dot)
     ax.axvline(best[saved], color=INK, linewidth=0.7, linestyle=":", zorder=1)
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     low, high = ax.dataLim.intervaly
@@ -176,7 +180,7 @@ def _numbers(values: Iterable[float | None]) -> Floats:
 # ---------------------------------------------------------------------- predictions
 
 
-def _draw_parity(record: RunRecord) -> list[Markup]:
+def _draw_parity(record: RunRecord) -> list[str]:
     """One panel per target: the prediction against the true value."""
     names = record.config["data"]["target_names"]
     panels = _panels(len(names), (3.1, 3.1))

@@ -14,6 +14,15 @@ from haarpool.errors import HaarPoolError
 SECTIONS = ("command", "data", "model", "chain", "training", "versions")
 
 
+def unit(metric: str) -> tuple[float, str]:
+    """What to multiply a metric by, and the sign behind it: accuracies are shown in per cent.
+
+    >>> unit("accuracy"), unit("mae")
+    ((100.0, ' %'), (1.0, ''))
+    """
+    return (100.0, " %") if metric.endswith("accuracy") else (1.0, "")
+
+
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """What the networks said on the test parts of all repeats, one after the other.

@@ -11,8 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haarpool.nn.architecture import TOKENS, Architecture
-from haarpool.report.record import RunRecord
+from haarpool.report.record import RunRecord, unit
 
+METRICS = {
+    "f1": "F1",
+    "mae": "mean absolute error",
+    "r2": "R²",
+    "rmse": "root mean square error",
+    "roc_auc": "ROC AUC",
+}
 MAX_CLASSES = 40  # of a confusion matrix; a larger one is no longer read
 
 
@@ -31,19 +38,33 @@ def number(value: float | None, decimals: int | None = None) -> str:
     return f"{value:,.1f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
-def spread(score: Mapping[str, Any]) -> str:
+def title(metric: str) -> str:
+    """A metric in words.
+
+    >>> title("mae"), title("balanced_accuracy")
+    ('mean absolute error', 'balanced accuracy')
+    """
+    return METRICS.get(metric, metric.replace("_", " "))
+
+
+def spread(metric: str, score: Mapping[str, Any]) -> str:
     """Mean ± standard deviation, both to the second digit of the latter; one value alone as it is.
 
-    >>> spread({"mean": 0.84211, "std": 0.06132, "each": [0.78, 0.84, 0.90]})
-    '0.842 ± 0.061'
-    >>> spread({"mean": 42.91, "std": 0.0, "each": [42.91]})
-    '42.91'
+    >>> spread("mae", {"mean": 42.914, "std": 1.2345, "each": [41.1, 42.9, 44.7]})
+    '42.9 ± 1.2'
+    >>> spread("accuracy", {"mean": 0.8421, "std": None, "each": [0.8421]})
+    '84.21 %'
     """
-    mean, std = score["mean"], score["std"]
-    if len(score["each"]) < 2 or mean is None or std is None or not math.isfinite(std):
-        return number(mean)
-    decimals = 3 if std == 0 else min(max(1 - math.floor(math.log10(std)), 0), 8)
-    return f"{number(mean, decimals)} ± {number(std, decimals)}"
+    if score["mean"] is None:
+        return number(None)
+    factor, sign = unit(metric)
+    mean, std = factor * score["mean"], factor * (score["std"] or 0)
+    if len(score["each"]) < 2 or not math.isfinite(mean + std):
+        return f"{number(mean)}{sign}"
+    # Never more than four digits of the mean, also where all repeats are alike.
+    scale = max(std, abs(mean) / 100) or 1
+    decimals = min(max(1 - math.floor(math.log10(scale)), 0), 8)
+    return f"{number(mean, decimals)} ± {number(std, decimals)}{sign}"
 
 
 def show(value: Any) -> str:
@@ -63,6 +84,15 @@ def show(value: Any) -> str:
     return number(value) if value is None or isinstance(value, int | float) else str(value)
 
 
+def count(many: int, one: str, several: str = "") -> str:
+    """How many of something.
+
+    >>> count(1, "value"), count(2, "class", "classes")
+    ('1 value', '2 classes')
+    """
+    return f"{many:,} {one if many == 1 else several or one + 's'}"
+
+
 def pairs(values: Mapping[str, Any], *leave_out: str) -> list[tuple[str, str]]:
     """Names and values as rows, in the order given."""
     shown = (name for name in values if name not in leave_out)
@@ -72,9 +102,10 @@ def pairs(values: Mapping[str, Any], *leave_out: str) -> list[tuple[str, str]]:
 def blocks(record: RunRecord) -> list[tuple[str, str]]:
     """The architecture as a row of blocks, each with what it is, from input to output."""
     data, model = record.config["data"], record.config["model"]
-    classes, values = len(data["classes"]), len(data["target_names"])
-    first = ("input", f"{number(data['width'])} features per node")
-    last = ("output", f"{values} values" if record.is_regression else f"{classes} classes")
+    first = ("input", f"{count(data['width'], 'feature')} per node")
+    last = ("output", count(len(data["classes"]), "class", "classes"))
+    if record.is_regression:
+        last = ("output", count(len(data["target_names"]), "value"))
     parts = Architecture.parse(model["arch"]).blocks
     middle = [(str(block), TOKENS[block.token].partition(",")[0]) for block in parts]
     return [first, *middle, last]
@@ -83,10 +114,13 @@ def blocks(record: RunRecord) -> list[tuple[str, str]]:
 def repeats(record: RunRecord) -> list[list[str]]:
     """A row per repeat: its number, sizes of the parts, chosen epoch, the main score."""
     result = record.result
-    score, graphs = result["scores"][result["metric"]], result["graphs"]
+    metric, graphs = result["metric"], result["graphs"]
     columns = [range(1, record.repeats + 1), graphs["train"], graphs["validation"], graphs["test"]]
-    columns += [result["best_epoch"], score["validation"]["each"], score["test"]["each"]]
-    return [[number(value) for value in row] for row in zip(*columns, strict=True)]
+    rows = [[number(n) for n in row] for row in zip(*columns, result["best_epoch"], strict=True)]
+    for part in ("validation", "test"):
+        for row, value in zip(rows, result["scores"][metric][part]["each"], strict=True):
+            row.append(spread(metric, {"mean": value, "std": None, "each": [value]}))
+    return rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,91 @@
+"""Records as a run leaves them, made up, for tests of the report."""
+
+import numpy as np
+
+from haarpool.report import Predictions, RunRecord
+
+
+def score(values):
+    std = float(np.std(values)) if len(values) > 1 else None
+    return {"mean": float(np.mean(values)), "std": std, "each": [*values]}
+
+
+def record(task="classification", repeats=3, epochs=30, classes=2, targets=1, changes=()):
+    """A run that looks like a real one. `changes` replace entries of the data section."""
+    random = np.random.default_rng(0)
+    test, regression = 19, task == "regression"
+    data = {
+        "source": "MUTAG",
+        "name": "MUTAG",
+        "task": task,
+        "classes": [] if regression else [f"class {c}" for c in range(classes)],
+        "target_names": [f"energy {t}" for t in range(targets)] if regression else ["label"],
+        "features": "labels",
+        "width": 7,
+        "digest": "5e" * 32,
+        "summary": {
+            "graphs": 188,
+            "nodes_per_graph": {"mean": 17.93, "least": 10, "most": 28},
+            "classes": {"-1": 63, "1": 125},
+            "isolated nodes": 0,
+        },
+    } | dict(changes)
+    x = np.arange(1, epochs + 1)
+    log, best = [], []
+    for repeat in range(repeats):
+        train = 0.3 + 0.4 * np.exp(-x / 8) + 0.01 * random.standard_normal(epochs)
+        validation = train + 0.08 + 0.002 * x + 0.03 * random.standard_normal(epochs)
+        best.append(int(validation.argmin()) + 1)
+        log += [
+            {
+                "repeat": repeat,
+                "epoch": int(e),
+                "train_loss": float(a),
+                "validation_loss": float(b),
+                "validation_score": float(1.1 - b),
+                "seconds": 0.1,
+            }
+            for e, a, b in zip(x, train, validation, strict=True)
+        ]
+    names = ["mae", "rmse"] if regression else ["accuracy", "f1"]
+    each = random.uniform(0.7, 0.95, (len(names), 2, repeats))
+    n = repeats * test
+    if regression:
+        target = random.normal(-1500, 220, (n, targets))
+        prediction = target + random.normal(0, 60, (n, targets))
+        target[::7, 0] = np.nan
+    else:
+        target = random.integers(0, classes, n)
+        prediction = np.where(random.random(n) < 0.8, target, random.integers(0, classes, n))
+    return RunRecord(
+        config={
+            "format": 1,
+            "command": f"haarpool train MUTAG --repeats {repeats}",
+            "versions": {"haarpool": "0.1.0", "python": "3.11.2", "torch": "2.11.0"},
+            "device": "cpu",
+            "data": data,
+            "model": {"arch": "GC60-HP-FC60-FC180-FC60", "domain": "haar", "num_parameters": 12345},
+            "chain": {"method": "spectral", "seed": 0, "num_levels": 1, "top": 1, "ratio": 0.5},
+            "training": {"epochs": epochs, "lr": 0.01, "repeats": repeats, "split": "random"},
+        },
+        epochs=log,
+        result={
+            "metric": names[0],
+            "scores": {
+                name: {"test": score(a.tolist()), "validation": score(b.tolist())}
+                for name, (a, b) in zip(names, each, strict=True)
+            },
+            "repeats": repeats,
+            "best_epoch": best,
+            "model_of_repeat": repeats // 2,
+            "graphs": {
+                "train": [150] * repeats,
+                "validation": [19] * repeats,
+                "test": [19] * repeats,
+            },
+            "seconds": 12.3,
+        },
+        test=Predictions(
+            np.repeat(np.arange(repeats), test), random.integers(0, 188, n), target, prediction
+        ),
+    )

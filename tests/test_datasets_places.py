@@ -1,0 +1,195 @@
+"""Where datasets are found: folders, packages, the network."""
+
+import http.server
+import subprocess
+import sys
+import threading
+import zipfile
+from functools import partial
+from hashlib import sha256
+
+import pytest
+
+from haarpool.datasets import (
+    as_graphs,
+    download,
+    find_dataset,
+    known_datasets,
+    places,
+    read_graphs,
+)
+from haarpool.datasets.names import TU_NAMES
+from test_datasets import refused, write
+from test_datasets_qm7 import write_qm7
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch, tmp_path):
+    """No data folder and no network, and a cache of its own."""
+    monkeypatch.delenv("HAARPOOL_DATA", raising=False)
+    monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HAARPOOL_TU_URL", "http://127.0.0.1:9")
+
+
+# ------------------------------------------------------------------ places
+
+
+def test_places_come_in_order(tmp_path, monkeypatch):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for root in (first, second):
+        write(root / "TINY" / "raw")
+    write(first / "Mutagenicity", "Mutagenicity")
+    write(second / "MUTAG", "MUTAG")
+    monkeypatch.setenv("HAARPOOL_DATA", str(second))
+    assert find_dataset("TINY", first) == first / "TINY" / "raw"
+    assert find_dataset("tiny") == second / "TINY" / "raw"
+    assert find_dataset(first / "TINY") == first / "TINY" / "raw"
+    assert find_dataset("MUTAGEN", first) == first / "Mutagenicity"
+    assert find_dataset("mutag") == second / "MUTAG"
+    assert "grakel" in find_dataset("mutag", first).parts
+
+
+def test_mutag_ships_with_grakel(monkeypatch, tmp_path):
+    graphs = read_graphs("MUTAG")
+    assert (len(graphs), graphs.classes) == (188, ("-1", "1"))
+    monkeypatch.setitem(places.GRAKEL, "MUTAG_A.txt", "0" * 64)
+    with refused("sha256", "MUTAG_A.txt", "reinstall grakel"):
+        read_graphs("MUTAG")
+    # Where there is no grakel it is downloaded.
+    monkeypatch.setattr(places, "find_spec", lambda _: None)
+    with refused(
+        "MUTAG here or at http://127.0.0.1:9/MUTAG.zip", "--root DIR or set HAARPOOL_DATA"
+    ):
+        read_graphs("MUTAG")
+
+
+def test_names_that_nobody_knows(tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "urlopen", None)  # nobody asks the network
+    with refused("'PROTEIN'", "did you mean PROTEINS"):
+        read_graphs("PROTEIN")
+    with refused("--root DIR or set HAARPOOL_DATA"):
+        read_graphs("some own data")
+    write(tmp_path / "OWN")
+    with refused("did you mean OWN"):
+        read_graphs("OWNN", tmp_path)
+    with refused("zzzzz", "has OWN"):
+        read_graphs("zzzzz", tmp_path)
+    with refused("which is not there", "check the path"):
+        read_graphs("molecules.csv")
+    with refused("a folder that holds datasets", "nowhere", "check --root"):
+        read_graphs("MUTAG", tmp_path / "nowhere")
+    (tmp_path / "EMPTY").mkdir()
+    for source in ("EMPTY", tmp_path / "EMPTY"):
+        with refused("EMPTY without NAME_A.txt", "check the folder"):
+            read_graphs(source, tmp_path)
+
+
+def test_columns_are_for_csv_files():
+    with refused("a CSV file", "'MUTAG' together with columns"):
+        read_graphs("MUTAG", targets=["y"])
+
+
+def test_known_datasets(tmp_path):
+    write(tmp_path / "OWN")
+    write(tmp_path / "PROTEINS")
+    known = known_datasets(tmp_path)
+    assert known[0] == ("OWN", str(tmp_path / "OWN"))
+    where = dict(known)
+    assert where["PROTEINS"] == str(tmp_path / "PROTEINS")
+    assert (where["MUTAG"], where["triangles"]) == ("grakel", "generated")
+    assert where["NCI1"] == where["qm7"] == "download"
+    assert len(where) == len(known)
+    assert len({name.lower() for name in TU_NAMES}) == len(TU_NAMES) > 120
+
+
+def test_nothing_heavy_is_loaded(tmp_path):
+    write(tmp_path / "TINY")
+    code = (
+        "import sys\nfrom haarpool.datasets import read_graphs, summary\n"
+        "import haarpool.features\nsummary(read_graphs(sys.argv[1]))\n"
+        "print({'torch', 'torch_geometric', 'rdkit', 'sklearn', 'grakel'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "TINY"]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "set()\n"
+
+
+def test_any_form_of_graphs(tmp_path):
+    graphs = as_graphs(write(tmp_path))
+    assert as_graphs(graphs) is graphs
+    with refused("a list of PyG Data", "int"):
+        as_graphs(3)
+    with refused("a PyG Data", "in graph 0 int"):
+        as_graphs([3])
+
+
+# ------------------------------------------------------------------ download
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A folder, and the address at which it is served."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    folder = tmp_path / "served"
+    folder.mkdir()
+    handler = partial(Quiet, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as served:
+        thread = threading.Thread(target=served.serve_forever)
+        thread.start()
+        yield folder, f"http://127.0.0.1:{served.server_port}"
+        served.shutdown()
+        thread.join()
+
+
+def test_download_into_the_cache(server, tmp_path, monkeypatch):
+    folder, address = server
+    monkeypatch.setenv("HAARPOOL_TU_URL", address)
+    source = write(tmp_path / "KKI", "KKI")
+    with zipfile.ZipFile(folder / "KKI.zip", "w") as packed:
+        for path in source.iterdir():
+            packed.write(path, f"KKI/{path.name}")
+    downloads = tmp_path / "cache" / "downloads"
+    graphs = read_graphs("kki")
+    assert graphs.digest() == read_graphs(source).digest()
+    assert [path.name for path in downloads.iterdir()] == ["KKI"]
+    assert dict(known_datasets())["KKI"] == str(downloads / "KKI")
+    (folder / "KKI.zip").unlink()
+    assert len(read_graphs("KKI")) == 2  # from the cache
+    with refused("OHSU here or at", "404"):
+        read_graphs("OHSU")
+    (folder / "OHSU.zip").write_bytes(b"no zip file")
+    with refused("OHSU here or at", "--root DIR"):
+        read_graphs("OHSU")
+    assert [path.name for path in downloads.iterdir()] == ["KKI"]
+
+
+def test_a_server_that_never_answers(monkeypatch):
+    asked = threading.Event()
+
+    def hang(*_, **__):
+        asked.set()
+        release.wait(30)
+        raise OSError
+
+    release = threading.Event()
+    monkeypatch.setattr(download, "urlopen", hang)
+    monkeypatch.setattr(download, "PATIENCE", 0.05)
+    with refused("DD here or at", "no answer"):
+        read_graphs("DD")
+    assert asked.is_set()
+    release.set()
+
+
+def test_qm7_is_downloaded_and_checked(server, tmp_path, monkeypatch):
+    folder, address = server
+    monkeypatch.setattr(download, "QM7_URL", f"{address}/qm7.mat")
+    write_qm7(folder / "qm7.mat")
+    with refused("QM7 here or at", "another file than the published one"):
+        read_graphs("qm7")
+    assert list((tmp_path / "cache" / "downloads").iterdir()) == []
+    digest = sha256((folder / "qm7.mat").read_bytes()).hexdigest()
+    monkeypatch.setattr(download, "QM7_SHA256", digest)
+    assert len(read_graphs("QM7")) == 2

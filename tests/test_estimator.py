@@ -1,0 +1,158 @@
+"""The same engine in Python."""
+
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from torch_geometric.data import Data
+
+import haarpool as hp
+from haarpool import HaarClassifier, HaarRegressor
+from test_cli import HAARPOOL
+
+FAST = {"arch": "GC16-HP-FC16", "epochs": 40, "lr": 0.02, "dropout": 0.0, "batch_size": 16}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
+
+
+def rings_and_paths(count=60, seed=0):
+    """Rings and paths of random sizes, and their sizes."""
+    rng = np.random.default_rng(seed)
+    graphs, ring, size = [], [], []
+    for i in range(count):
+        n = int(rng.integers(4, 12))
+        first = torch.arange(n if i % 2 else n - 1)
+        edges = torch.stack([first, (first + 1) % n])
+        edges = torch.cat([edges, edges.flip(0)], 1)
+        degree = torch.bincount(edges[0], minlength=n)
+        x = torch.nn.functional.one_hot(degree, 3).float()
+        graphs.append(Data(x=x, edge_index=edges))
+        ring.append(i % 2)
+        size.append(float(n))
+    return graphs, np.array(ring), np.array(size)
+
+
+def test_a_classifier_learns_predicts_and_is_saved(tmp_path):
+    graphs, ring, _ = rings_and_paths()
+    names = np.where(ring, "ring", "path")
+    model = HaarClassifier(**FAST).fit(graphs, names)
+    assert model.score(graphs, names) == 1.0
+    assert model.predict(graphs).tolist() == names.tolist()
+    probability = model.predict_proba(graphs)
+    assert probability.shape == (60, 2)
+    np.testing.assert_allclose(probability.sum(1), 1)
+    assert model.classes_.tolist() == ["path", "ring"]
+    model.save(tmp_path / "run")
+    again = hp.load(tmp_path / "run")
+    assert isinstance(again, HaarClassifier)
+    assert np.array_equal(again.predict_proba(graphs), probability)
+    again.save(tmp_path / "copy")  # and once more
+    assert np.array_equal(hp.load(tmp_path / "copy").predict_proba(graphs), probability)
+    torch.save(graphs, tmp_path / "graphs.pt")
+    done = subprocess.run(
+        [HAARPOOL, "predict", tmp_path / "run", tmp_path / "graphs.pt"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    lines = [line.split(",") for line in done.stdout.splitlines()]
+    assert lines[0] == ["graph", "prediction", "p(path)", "p(ring)"]
+    assert [line[1] for line in lines[1:]] == names.tolist()
+    np.testing.assert_allclose(
+        np.array([line[2:] for line in lines[1:]], float), probability, rtol=1e-5, atol=1e-12
+    )
+
+
+def test_a_regressor_answers_in_the_units_of_its_labels(tmp_path):
+    graphs, _, size = rings_and_paths()
+    model = HaarRegressor(**FAST | {"arch": "2GC16-SUM-FC16-FC16", "epochs": 150})
+    value = 1000 + 50 * size
+    model.fit(graphs, value)
+    assert model.predict(graphs).shape == (60,)
+    assert np.abs(model.predict(graphs) - value).mean() < 15
+    assert model.score(graphs, value) > 0.95
+    model.save(tmp_path / "run")
+    assert np.array_equal(hp.load(tmp_path / "run").predict(graphs), model.predict(graphs))
+
+
+def test_several_values_and_missing_ones():
+    graphs, ring, size = rings_and_paths()
+    values = np.stack([size, 10.0 * ring], axis=1)
+    known = values.copy()
+    known[::7, 0], known[3::7, 1] = np.nan, np.nan
+    known[5] = np.nan  # this graph has no label at all
+    model = HaarRegressor(**FAST | {"arch": "2GC16-SUM-FC16-FC16", "epochs": 150}).fit(
+        graphs, known
+    )
+    assert model.predict(graphs).shape == (60, 2)
+    assert np.abs(model.predict(graphs) - values).mean() < 0.7
+    assert np.isfinite(model.score(graphs, known))
+
+
+def test_labels_of_the_graphs_themselves():
+    graphs, ring, _ = rings_and_paths()
+    for data, label in zip(graphs, ring, strict=True):
+        data.y = torch.tensor([label])
+    model = HaarClassifier(**FAST).fit(graphs)
+    assert model.score(graphs) == 1.0
+    assert model.predict(graphs[:2]).tolist() == ["0", "1"]
+    assert (
+        HaarRegressor(**FAST | {"epochs": 150}).fit(graphs).score(graphs) > 0.9
+    )  # classes as numbers
+
+
+def test_a_dataset_by_name():
+    model = HaarClassifier(**FAST | {"epochs": 3}).fit("MUTAG")
+    assert 0.5 < model.score("MUTAG") < 1
+
+
+def test_the_same_seed_gives_the_same_model_and_leaves_torch_alone():
+    graphs, ring, _ = rings_and_paths()
+    torch.manual_seed(5)
+    before = torch.rand(3)
+    torch.manual_seed(5)
+    one = HaarClassifier(**FAST | {"dropout": 0.5}).fit(graphs, ring)
+    assert torch.equal(torch.rand(3), before)
+    two = HaarClassifier(**FAST | {"dropout": 0.5}).fit(graphs, ring)
+    assert np.array_equal(one.predict_proba(graphs), two.predict_proba(graphs))
+
+
+def test_as_scikit_learn_wants_it():
+    model = HaarClassifier(**FAST, validation=0.2)
+    assert model.get_params()["validation"] == 0.2
+    copy = clone(model.set_params(epochs=2))
+    assert copy.get_params() == model.get_params()
+    assert repr(copy).startswith("HaarClassifier(arch='GC16-HP-FC16', epochs=2")
+
+
+def test_errors():
+    graphs, ring, _ = rings_and_paths(6)
+    with pytest.raises(hp.HaarPoolError, match="call fit first"):
+        HaarClassifier().predict(graphs)
+    with pytest.raises(hp.HaarPoolError, match="check the spelling"):
+        HaarClassifier(epoch=3)
+    with pytest.raises(hp.HaarPoolError, match="for validation"):
+        HaarClassifier(validation=0)
+    with pytest.raises(hp.HaarPoolError, match="6 labels"):
+        HaarClassifier(**FAST).fit(graphs, ring[:3])
+    with pytest.raises(hp.HaarPoolError, match="take HaarClassifier"):
+        HaarRegressor(**FAST).fit(graphs, ["a"] * 6)
+    with pytest.raises(hp.HaarPoolError, match="labels of the graphs"):
+        HaarClassifier(**FAST).fit(graphs)
+    with pytest.raises(hp.HaarPoolError, match="at least two classes"):
+        HaarClassifier(**FAST).fit(graphs, ["a"] * 6)
+    with pytest.raises(hp.HaarPoolError, match="at least 2 graphs"):
+        HaarRegressor(**FAST).fit(graphs[:1], [1.0])
+    for data in graphs:
+        data.y = torch.tensor([0.5])
+    with pytest.raises(hp.HaarPoolError, match="take HaarRegressor"):
+        HaarClassifier(**FAST).fit(graphs)
+    model = HaarClassifier(**FAST).fit(graphs, ring)
+    with pytest.raises(hp.HaarPoolError, match="pass y="):
+        model.score(graphs)
+    other = [Data(x=torch.ones(3, 5), edge_index=torch.zeros(2, 0, dtype=torch.long))]
+    with pytest.raises(hp.HaarPoolError, match="3 columns 'x'"):
+        model.predict(other)
