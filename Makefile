@@ -14,8 +14,12 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(BIN)/$(PIP_INSTALL) --editable ".[dev]"
 	@touch $@
 
-demo: $(VENV)/installed ## see it work: a chain, its Haar basis and a transform, with a figure
-	$(BIN)/python examples/karate.py
+demo: $(VENV)/installed ## see it work: train on MUTAG, write the report, predict
+	@rm -rf build/demo
+	$(BIN)/haarpool train MUTAG --repeats 3 --out build/demo/mutag
+	$(BIN)/haarpool predict build/demo/mutag MUTAG --out build/demo/predictions.csv
+	@head -4 build/demo/predictions.csv
+	@echo "look at build/demo/mutag/report.html and build/demo/predictions.csv"
 
 test: lint wheel ## everything that must hold before a change lands
 	$(BIN)/python -m pytest
@@ -37,6 +41,7 @@ bench: $(VENV)/installed ## the figures of speed, as ratios, into results/
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/clustering.py
 	$(BIN)/python benchmarks/layers.py
+	$(BIN)/python benchmarks/training.py
 
 clean: ## remove all that the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

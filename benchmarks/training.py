@@ -6,18 +6,20 @@ Steps: the loop of `haarpool train` (a batch cut out of the dataset, loss, gradi
 progress bar) against a bare hand-written loop over the same batches, which lie ready; the best of
 several rounds in which all take turns. For information also a loop over PyG's DataLoader, and the
 loops of Lightning Fabric and Accelerate where these are installed. Memory: the peak of the
-command `haarpool predict` on 10,000 and on 100,000 molecules in a CSV, each in a process of its own.
+command `haarpool predict` on 10,000 and on 100,000 molecules in a CSV, each in its own process.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import io
 import resource
 import subprocess
 import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +74,6 @@ def bare(run: Run, ready: list[Any] | Any) -> Callable[[], None]:
 
 def gathering(run: Run) -> Callable[[], None]:
     """The bare loop over batches that are cut out when they are wanted."""
-    epoch_of = bare
     store, order = run.batches, np.random.default_rng(0)
 
     class Ready:
@@ -80,7 +81,7 @@ def gathering(run: Run) -> Callable[[], None]:
             for chosen in store.epoch(run.splits[0].train, run.config.batch_size, order):
                 yield store.take(chosen)
 
-    return epoch_of(run, Ready())
+    return bare(run, Ready())
 
 
 def engine(run: Run) -> Callable[[], None]:
@@ -89,7 +90,7 @@ def engine(run: Run) -> Callable[[], None]:
 
     network = make_network(run.config, run.graphs, run.encoding)
     fit = Fit(network, run.batches, run.graphs, run.splits[0], run.config, 0, Team())
-    bar = tqdm(total=10**9, file=tempfile.TemporaryFile("w"))
+    bar = tqdm(total=10**9, file=io.StringIO())
     return lambda: fit._train(np.random.default_rng(0), bar.update)
 
 
@@ -193,10 +194,9 @@ def memory() -> Iterator[Figure]:
             molecules(here / "new.csv", count)
             command = [HAARPOOL, "predict", here / "run", here / "new.csv", "--quiet"]
             out = ["--out", here / "out.csv"]
-            taken[count] = seconds(
-                lambda: subprocess.run([*command, *out], check=True, capture_output=True)
-            )
-            assert sum(1 for _ in open(here / "out.csv")) == count + 1
+            whole = [*command, *out]
+            taken[count] = seconds(partial(subprocess.run, whole, check=True, capture_output=True))
+            assert len((here / "out.csv").read_text().splitlines()) == count + 1
             peaks[count] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         note = f"{peaks[10_000]:.0f} MB, {peaks[100_000]:.0f} MB"
         yield Figure("peak memory of predict, 100,000 over 10,000 molecules",

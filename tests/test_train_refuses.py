@@ -6,7 +6,6 @@ import subprocess
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data

@@ -5,13 +5,15 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 import torch
+import torch_geometric
 from numpy.typing import NDArray
 
+import haarpool
 from haarpool.config import RunConfig
 from haarpool.datasets.graphs import Graphs, Task
 from haarpool.datasets.summary import summary
@@ -26,7 +28,7 @@ from haarpool.trained import ChainSummary, TrainedModel, prepare
 from haarpool.training import Epoch, seeded, uses_bfloat16
 
 Scores = dict[str, float]
-_VERSIONS = ("haarpool", "torch", "torch_geometric", "numpy", "scipy")
+_MODULES = (haarpool, torch, torch_geometric, np, scipy)  # whose versions are kept
 
 
 class Outcome(NamedTuple):
@@ -173,7 +175,8 @@ def describe(run: Run, command: str, read: Mapping[str, Any]) -> dict[str, Any]:
         chains = dict(run.config.chain) | network.chain_parameters | {"digest": run.chains.digest}
     return {
         "command": command,
-        "versions": {"python": platform.python_version()} | {n: version(n) for n in _VERSIONS},
+        "versions": {"python": platform.python_version()}
+        | {module.__name__: module.__version__ for module in _MODULES},
         "device": _device_name(run.team),
         "processes": run.team.size,
         "bfloat16": uses_bfloat16(run.config, run.team),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import platform
+import textwrap
 from argparse import Namespace
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from haarpool import __version__
 from haarpool.cache import cache_folder
 from haarpool.datasets import known_datasets, read_graphs, summary
 
@@ -26,7 +28,7 @@ def info(arguments: Namespace) -> None:
         return
     width = max(map(len, about))
     for name, value in about.items():
-        lines = _lines(value)
+        lines = _lines(value, 98 - width)
         print(f"{name:{width}}  {lines[0]}")
         for line in lines[1:]:
             print(f"{'':{width}}  {line}")
@@ -51,23 +53,41 @@ def _installation(arguments: Namespace) -> dict[str, Any]:
         "devices": devices,
         "cache": str(cache_folder()),
         "data": os.environ.get("HAARPOOL_DATA") or "HAARPOOL_DATA is not set",
-        "datasets": dict(known_datasets(arguments.root)),
+        **_datasets(arguments.root),
     }
+
+
+def _datasets(root: str | None) -> dict[str, Any]:
+    """Those that are here with their places, and the names of the others."""
+    known = known_datasets(root)
+    here = {name: where for name, where in known if where != "download"}
+    return {"datasets": here, "to download": [name for name, where in known if where == "download"]}
 
 
 def _version(name: str) -> str:
     try:
-        return version(name)
+        return __version__ if name == "haarpool" else version(name)
     except PackageNotFoundError:
         return "not installed"
 
 
-def _lines(value: Any) -> list[str]:
+def _lines(value: Any, width: int) -> list[str]:
+    """A value on as many lines as it takes; figures on one."""
+    if isinstance(value, Mapping) and all(isinstance(one, int | float) for one in value.values()):
+        value = [f"{name}: {_text(one)}" for name, one in value.items()]
     if isinstance(value, Mapping):
-        return [f"{name}: {one}" for name, one in value.items()] or ["none"]
+        return [f"{name}: {', '.join(_lines(one, width))}" for name, one in value.items()]
     if isinstance(value, list | tuple):
-        return [str(one) for one in value] or ["none"]
-    return [f"{value:.6g}" if isinstance(value, float) else str(value)]
+        return textwrap.wrap(", ".join(map(_text, value)), width, break_on_hyphens=False) or [
+            "none"
+        ]
+    return [_text(value)]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
 def completion(arguments: Namespace) -> None:
