@@ -18,6 +18,7 @@ from haarpool.nn import Architecture, Network
 from haarpool.runs import Outcome, Run, make_network
 from haarpool.scores import LOWER_IS_BETTER, SCORES, scores_of
 from haarpool.storage import written_whole
+from haarpool.team import repeatable
 from haarpool.trained import (
     Scale,
     TrainedModel,
@@ -43,7 +44,7 @@ def go(
         resume: whether to go on from the checkpoint there.
         progress: whether to show a bar; `None` shows it on a terminal.
     """
-    with _threads(run):
+    with _threads(run), repeatable(run.team.device):
         return _go(run, folder, resume, progress)
 
 

@@ -83,6 +83,8 @@ def join_team(device: str = "auto") -> Iterator[Team]:
 
 def find_device(name: str = "auto", local: int = 0) -> torch.device:
     """The device of a name; "auto" takes a GPU where there is one."""
+    # What cuBLAS needs for equal results in every run; it reads this when it starts.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -96,3 +98,18 @@ def find_device(name: str = "auto", local: int = 0) -> torch.device:
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", local % torch.cuda.device_count())
     return device
+
+
+@contextmanager
+def repeatable(device: torch.device) -> Iterator[None]:
+    """The same numbers in every run, which a GPU has to be asked for and takes longer over."""
+    if device.type != "cuda":
+        yield
+        return
+    before = torch.are_deterministic_algorithms_enabled()
+    only_warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=only_warns)
