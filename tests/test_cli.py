@@ -50,16 +50,26 @@ def cache(tmp_path):
 def test_help_fits_a_screen_and_loads_nothing_heavy():
     out, _ = run("--help")
     assert len(out.splitlines()) <= 24
-    assert "haarpool chain NCI1" in out
+    assert "haarpool train MUTAG" in out
     assert max(map(len, out.splitlines())) <= 80
-    for command in (["chain"], ["plot", "chain"], ["cache"], ["methods"], ["plot"]):
+    for command in (
+        ["chain"],
+        ["plot", "chain"],
+        ["cache"],
+        ["methods"],
+        ["plot"],
+        ["train"],
+        ["predict"],
+        ["info"],
+        ["completion"],
+    ):
         out, _ = run(*command, "--help")
         assert "example:\n  haarpool " in out
     code = (
         "import sys, contextlib\n"
         "from haarpool.cli import main\n"
-        "with contextlib.suppress(SystemExit): main(['chain', '--help'])\n"
-        "heavy = {'numpy', 'scipy', 'sklearn', 'torch', 'torch_geometric', 'joblib'}\n"
+        "with contextlib.suppress(SystemExit): main(['train', '--help'])\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'rdkit', 'torch', 'torch_geometric', 'joblib'}\n"
         "print(heavy & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -355,3 +365,31 @@ def test_a_real_dataset(tmp_path):
     assert result["graphs"] == 188
     assert result["levels"][0]["nodes"] == pytest.approx(17.93, abs=0.005)
     assert len(nx.from_scipy_sparse_array(read_graphs("MUTAG").batch[0])) == 17
+
+
+def test_info_of_the_installation(data, cache):
+    out, _ = run("info", HAARPOOL_DATA=data, HAARPOOL_CACHE=cache)
+    for part in (f"haarpool         {hp.__version__}", "cpu, ", str(cache), f"RANDOM: {data}"):
+        assert part in out
+    assert max(map(len, out.splitlines())) <= 100 + len(str(data))
+    found = json.loads(run("info", "--json", HAARPOOL_DATA=data)[0])
+    assert found["datasets"]["RANDOM"] == str(data / "RANDOM")
+    assert "COLLAB" in found["to download"]
+
+
+def test_info_of_a_dataset(data):
+    out, _ = run("info", "RANDOM", "--root", data)
+    graphs = read_graphs("RANDOM", data)
+    assert f"nodes                       mean: {graphs.sizes.mean():.2f}, min: " in out
+    assert json.loads(run("info", "RANDOM", "--root", data, "--json")[0])["graphs"] == 30
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion(shell):
+    out, _ = run("completion", shell)
+    assert "predict" in out
+    assert "--class-weights" in out
+    if shell == "bash":
+        asked = 'COMP_WORDS=(haarpool tr); COMP_CWORD=1; _shtab_haarpool; echo "${COMPREPLY[@]}"'
+        done = subprocess.run(["bash", "-c", out + asked], capture_output=True, text=True)
+        assert done.stdout.split() == ["train"], done.stderr

@@ -141,7 +141,7 @@ def _completion(commands: Any, shared: argparse.ArgumentParser) -> None:
     example = "completion bash > ~/.local/share/bash-completion/completions/haarpool"
     command = _command(commands, "completion", summary, example, parents=[shared])
     command.set_defaults(run="info.completion")
-    command.add_argument("shell", choices=["bash", "zsh", "tcsh"])
+    command.add_argument("shell", choices=["bash", "zsh"])
 
 
 _SOURCE = "name of a dataset, folder in TU layout, CSV with SMILES, or .pt list of Data"

@@ -68,12 +68,14 @@ class Encoding:
 
         Args:
             graphs: all that are to be encoded, since labels that are not in them are unknown.
-            kinds: "auto" or kinds joined by "+", for instance "labels+degree".
+            kinds: joined by "+", for instance "labels+degree"; "auto" is what suits the graphs.
         """
-        if kinds == "auto":
-            first = next((kind for kind in AUTO if kind in graphs.columns), "degree")
-            kinds = graphs.default_features or first
         names = [kind.strip() for kind in kinds.split("+")]
+        if "auto" in names:
+            first = next((kind for kind in AUTO if kind in graphs.columns), "degree")
+            first = graphs.default_features or first
+            others = [kind for kind in names if kind not in ("auto", first)]
+            names = [first, *others]
         known = [*graphs.columns, "degree", "constant"]
         for kind in names:
             if kind not in known or names.count(kind) > 1:

@@ -47,6 +47,7 @@ PAPER: Mapping[str, Settings] = MappingProxyType(
 BEST: Settings = MappingProxyType(
     {
         "arch": "3GIN64-HP-GIN64-SUM-FC64",
+        "features": "auto+degree",
         "domain": "vertex",
         "epochs": 100,
         "patience": 100,
