@@ -6,8 +6,11 @@ import torch
 from torch_geometric.data import Batch, Data
 from torch_geometric.loader import DataLoader
 
+from haarpool import HaarPoolError, precompute
+from haarpool.data import AddHaarChain
 from haarpool.minibatches import Minibatches
-from haarpool.nn import build_model
+from haarpool.nn import AddEigenModes, build_model
+from haarpool.tensors import Joined
 
 ARCHS = {
     "without chain": ("2GC8-SUM-FC8", "haar"),
@@ -48,7 +51,7 @@ def test_the_same_tensors_as_collating(name, weighted):
     graphs = random_graphs(weighted=weighted)
     if transform is not None:
         graphs = [transform(data) for data in graphs]
-    store = Minibatches(graphs)
+    store = Minibatches.of(graphs)
     assert len(store) == 20
     rng = np.random.default_rng(1)
     for chosen in ([0], [3, 3, 1], rng.permutation(20), rng.integers(0, 20, 50)):
@@ -61,23 +64,51 @@ def test_the_same_tensors_as_collating(name, weighted):
             assert torch.equal(own[key], value), key
 
 
+@pytest.mark.parametrize("parameters", [
+    {}, {"measure": "mass"}, {"order": "index"}, {"details": True}, {"domain": "vertex"},
+    {"domain": "vertex", "details": True}, {"top": None}, {"method": "matching", "seed": 3},
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("transform", [AddHaarChain, AddEigenModes])
+def test_many_chains_at_once_are_those_one_by_one(transform, parameters):
+    """Whichever graphs stand together, every tensor is the same to the last bit."""
+    graphs = random_graphs(40, weighted=True)
+    for levels in (1, 3):
+        add = transform(num_levels=levels, **parameters)
+        one_by_one = Minibatches.of([add(data) for data in graphs])
+        own = {k: v for k, v in parameters.items() if k not in ("domain", "details")}
+        chains = precompute(graphs, num_levels=levels, cache=False, **own)
+        plain = Joined({"x": one_by_one["x"]}, {"x": np.array([len(d.x) for d in graphs])})
+        joined = Minibatches([plain, *map(add.join, chains.forests())])
+        for chosen in (range(40), [7, 3, 3]):
+            for key, value in joined.take(chosen).items():
+                assert torch.equal(value, one_by_one.take(chosen)[key]), key
+        keys = {key for key in one_by_one.take([0]) if key.startswith("haar")}
+        assert keys <= set(joined.take([0]))
+
+
+def test_chains_of_different_depth_do_not_join():
+    graphs = random_graphs()
+    with pytest.raises(HaarPoolError, match="the same number of levels"):
+        list(precompute(graphs, cache=False).forests())
+
+
 def test_networks_read_them_like_batches():
     model = build_model("GC8-HP-GC8-HP-FC8", 3, 2).eval()
     graphs = [model.transform()(data) for data in random_graphs()]
     (batch,) = DataLoader(graphs, batch_size=20)
-    assert torch.equal(model(Minibatches(graphs).take(range(20))), model(batch))
+    assert torch.equal(model(Minibatches.of(graphs).take(range(20))), model(batch))
 
 
 def test_taking_leaves_the_store_alone():
     graphs = random_graphs()
-    store = Minibatches(graphs)
+    store = Minibatches.of(graphs)
     before = store["edge_index"].clone()
     store.take([1, 2])["edge_index"] += 100
     assert torch.equal(store["edge_index"], before)
 
 
 def test_an_epoch_has_every_graph_once():
-    store = Minibatches(random_graphs())
+    store = Minibatches.of(random_graphs())
     graphs = np.arange(3, 17)
     batches = list(store.epoch(graphs, 5, np.random.default_rng(0)))
     assert [len(batch) for batch in batches] == [5, 5, 4]

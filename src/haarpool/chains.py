@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from haarpool.batch import Batch, as_batch
 from haarpool.cache import ChainCache, pack, unpack
-from haarpool.chain import Chain, Measure, Order, check_choices
+from haarpool.chain import Chain, Ints, Measure, Order, check_choices
 from haarpool.clustering import Clustering
 from haarpool.coarsening import as_features, coarsen
 from haarpool.errors import HaarPoolError
@@ -87,6 +87,33 @@ class Chains(Sequence[Chain]):
     def _chain(self, block: Block, g: int) -> Chain:
         parents, _ = unpack(self._packed[block.keys[g]])
         return Chain(tuple(parents), self.order, self.measure, block.batch[g])
+
+    def forests(self) -> Iterator[Chain]:
+        """Some chains at a time side by side as one, with one step more: to their graphs.
+
+        >>> rings = [np.roll(np.eye(n), 1, axis=1) + np.roll(np.eye(n), -1, axis=1) for n in (8, 4)]
+        >>> list(precompute(rings, num_levels=2, cache=False).forests())
+        [Chain(12 -> 6 -> 2 -> 2)]
+        """
+        for block in self._blocks:
+            levels: list[list[Ints]] = []
+            nodes: list[int] = []  # so far, on the level above
+            for g, key in enumerate(block.keys):
+                parents, _ = unpack(self._packed[key])
+                levels = levels or [[] for _ in range(len(parents) + 1)]
+                nodes = nodes or [0] * len(parents)
+                if len(parents) != len(nodes):
+                    raise HaarPoolError(
+                        "chains with the same number of levels",
+                        f"{len(nodes)} and {len(parents)}",
+                        "pass num_levels= to precompute",
+                    )
+                for j, parent in enumerate(parents):
+                    levels[j].append(parent + nodes[j])
+                    nodes[j] += int(parent.max()) + 1
+                levels[-1].append(np.full(int(parents[-1].max()) + 1, g))
+            joined = tuple(np.concatenate(level) for level in levels)
+            yield Chain(joined, self.order, self.measure, block.batch.adjacency)
 
     def quality(self) -> list[StepQuality]:
         """Per level the means over all graphs: sizes, edge cut, balance, singletons, seconds."""

@@ -18,7 +18,7 @@ from haarpool.chain import Chain, check_choices
 from haarpool.coarsening import build_chain
 from haarpool.errors import HaarPoolError
 from haarpool.recipe import Recipe
-from haarpool.tensors import chain_tensors, increment, is_chain_key
+from haarpool.tensors import Joined, chain_tensors, increment, is_chain_key, joined_tensors
 
 Domain = Literal["haar", "vertex"]
 
@@ -106,8 +106,7 @@ class ChainData(Data):  # type: ignore[misc]
         kept = {key: value for key, value in data.to_dict().items() if not is_chain_key(key)}
         if data.x is None:
             kept.setdefault("num_nodes", data.num_nodes)
-        details = domain == "haar" if details is None else details
-        bases = domain == "haar" or details
+        bases, details = wanted_parts(domain, details)
         tensors = chain_tensors(chain, bases=bases, details=details, dtype=dtype)
         return cls(**kept, **tensors)
 
@@ -198,6 +197,16 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         """The graph with a chain of it that is there already."""
         return ChainData.from_chain(data, chain, domain=self.domain, details=self.details)
 
+    def join(self, forest: Chain, dtype: torch.dtype = torch.float32) -> Joined:
+        """What `add` gives to many graphs, at once; see `joined_tensors`.
+
+        Args:
+            forest: their chains, as `Chains.forests` gives them.
+            dtype: of their edge weights.
+        """
+        bases, details = wanted_parts(self.domain, self.details)
+        return joined_tensors(forest, bases=bases, details=details, dtype=dtype)
+
     def build(self, data: Data) -> Chain:
         """The chain of a graph; it knows its graph."""
         if self.chain is None:
@@ -250,6 +259,12 @@ def _check_parameters(parameters: dict[str, Any]) -> None:
     choices = {name: parameters[name] for name in ("order", "measure") if name in parameters}
     check_choices(**({"order": "index", "measure": "children"} | choices))
     Recipe.of(**{k: v for k, v in parameters.items() if k not in (*choices, "symmetrize")})
+
+
+def wanted_parts(domain: Domain, details: bool | None) -> tuple[bool, bool]:
+    """Whether bases and details of level 0 are kept."""
+    details = domain == "haar" if details is None else details
+    return domain == "haar" or details, details
 
 
 def check_domain(domain: str) -> None:

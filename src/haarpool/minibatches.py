@@ -15,7 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from haarpool.graph import Ints
-from haarpool.tensors import GROWTH, growing_rows, is_chain_key
+from haarpool.tensors import GROWTH, Joined, growing_rows, is_chain_key
 
 Tensors = dict[str, Tensor]
 
@@ -24,31 +24,35 @@ class Minibatches:
     """The graphs of a dataset, joined.
 
     Args:
-        graphs: `Data` or `ChainData`, all with the same keys.
+        parts: tensors of graphs one after the other; a key may come in several parts.
         device: where the tensors shall lie.
 
     >>> path = Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]))
     >>> dot = Data(x=torch.zeros(1, 1), edge_index=torch.zeros(2, 0, dtype=torch.long))
-    >>> Minibatches([dot, path]).take([1, 0, 1])["edge_index"]
+    >>> Minibatches.of([dot, path]).take([1, 0, 1])["edge_index"]
     tensor([[0, 1, 3, 4],
             [1, 0, 4, 3]])
     """
 
-    def __init__(self, graphs: Iterable[Data], device: torch.device | str = "cpu") -> None:
-        parts: dict[str, list[Tensor]] = {}
-        for data in graphs:
-            for key, value in data.to_dict().items():
-                if isinstance(value, Tensor):
-                    parts.setdefault(key, []).append(value)
+    def __init__(self, parts: Iterable[Joined], device: torch.device | str = "cpu") -> None:
+        tensors: dict[str, list[Tensor]] = {}
+        lengths: dict[str, list[Ints]] = {}
+        for part in parts:
+            for key, value in part.tensors.items():
+                tensors.setdefault(key, []).append(value.to(device))
+                lengths.setdefault(key, []).append(part.lengths[key])
         self.device = torch.device(device)
         self._flat: Tensors = {}
         self._layouts: list[_Layout] = []  # many tensors share one
         self._layout_of: dict[str, _Layout] = {}
-        for key, values in parts.items():
-            dim = _dimension(key)
-            lengths = np.array([value.shape[dim] for value in values])
-            self._flat[key] = torch.cat(values, dim).to(self.device)
-            self._layout_of[key] = self._layout(lengths)
+        for key, values in tensors.items():
+            self._flat[key] = torch.cat(values, _dimension(key))
+            self._layout_of[key] = self._layout(np.concatenate(lengths[key]))
+
+    @classmethod
+    def of(cls, graphs: Iterable[Data], device: torch.device | str = "cpu") -> Minibatches:
+        """The same from `Data` or `ChainData`, all with the same keys."""
+        return cls(map(_alone, graphs), device)
 
     def _layout(self, lengths: Ints) -> _Layout:
         for layout in self._layouts:
@@ -118,6 +122,11 @@ class _Layout:
         graph = torch.repeat_interleave(graph, length, output_size=total)
         entry = torch.arange(total, device=device) + (start - ptr[:-1])[graph]
         return _Pick(entry, graph, ptr)
+
+
+def _alone(data: Data) -> Joined:
+    tensors = {k: v for k, v in data.to_dict().items() if isinstance(v, Tensor)}
+    return Joined(tensors, {k: np.array([v.shape[_dimension(k)]]) for k, v in tensors.items()})
 
 
 def _dimension(key: str) -> int:

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,15 +112,15 @@ def growing_rows(key: str) -> slice | None:
     return None
 
 
-def _growth(sizes: tuple[int, ...], nonzeros: list[int]) -> Tensor:
-    """(10·(K+1), 1) for each level the increments of its tree, then those of its basis."""
-    nonzeros, above = [*nonzeros, 0], [*sizes[1:], 1]
-    rows = list[int]()
-    for j, size in enumerate(sizes):
-        below, child = (sizes[j - 1], sizes[j - 1]) if j else (size, nonzeros[0])
-        rows += [above[j], size, 1, child, nonzeros[j], nonzeros[j + 1], 0, 0]
+def _growth(counts: list[Ints], nonzeros: list[Ints]) -> Ints:
+    """(10·(K+1), G) for each level the increments of its tree, then those of its basis."""
+    rows: list[Ints] = []
+    zero = np.zeros_like(counts[0])
+    for j, (size, above) in enumerate(pairwise(counts)):
+        below, child = (counts[j - 1], counts[j - 1]) if j else (size, nonzeros[0])
+        rows += [above, size, zero + 1, child, nonzeros[j], nonzeros[j + 1], zero, zero]
         rows += [below, size]
-    return torch.tensor(rows)[:, None]
+    return np.stack(rows)
 
 
 @cache
@@ -137,6 +138,13 @@ def _parts(key: str) -> tuple[str, int]:
 # ---------------------------------------------------------------------- making them
 
 
+class Joined(NamedTuple):
+    """The tensors of several graphs one after the other, each as if it were alone."""
+
+    tensors: dict[str, Tensor]
+    lengths: dict[str, Ints]  # by key: how many entries each graph has
+
+
 def chain_tensors(
     chain: Chain, *, bases: bool, details: bool, dtype: torch.dtype
 ) -> dict[str, Tensor]:
@@ -148,45 +156,90 @@ def chain_tensors(
         details: B_0, for the details of level 0. A cluster of k nodes has k²/2 entries.
         dtype: of the edge weights.
     """
-    K, sizes = chain.num_levels, chain.sizes
-    trees = [np.zeros((len(Tree), size), np.int64) for size in sizes]
-    tensors = {f"haar_depth_{K}": torch.tensor([K])}
+    top = np.zeros(chain.sizes[-1], np.int64)
+    graph = chain.adjacency(0, self_loops=True)
+    forest = Chain((*chain.parents, top), chain.order, chain.measure, graph)
+    return joined_tensors(forest, bases=bases, details=details, dtype=dtype).tensors
+
+
+def joined_tensors(forest: Chain, *, bases: bool, details: bool, dtype: torch.dtype) -> Joined:
+    """The tensors of many chains at once, which takes hardly longer than those of one.
+
+    Args:
+        forest: the chains side by side as one chain, graph by graph on every level, with one step
+            more: the nodes of its last level are the graphs.
+        bases, details, dtype: as in `chain_tensors`.
+    """
+    K, G = forest.num_levels - 1, forest.sizes[-1]
+    parents, place = forest.parents, _places(forest)
+    trees = [np.zeros((len(Tree), size), np.int64) for size in forest.sizes[:-1]]
     for j, tree in enumerate(trees):
-        parent = chain.parents[j] if j < K else np.zeros(sizes[K], np.int64)
-        m = chain.measures(j)
-        weight = np.sqrt(m / np.bincount(parent, m)[parent])
-        member = np.argsort(parent, kind="stable")
-        tree[Tree.PARENT], tree[Tree.MEMBER] = parent, member
+        m = forest.measures(j)
+        weight = np.sqrt(m / np.bincount(parents[j], m)[parents[j]])
+        member = np.argsort(parents[j], kind="stable")
+        tree[Tree.PARENT] = parents[j] - place[j + 1].start[place[j].owner]
+        tree[Tree.MEMBER] = member - place[j].before
         tree[Tree.WEIGHT], tree[Tree.MEMBER_WEIGHT] = _bits(weight), _bits(weight[member])
         if j < K:
-            trees[j + 1][Tree.CHILD] = _starts(np.bincount(parent))
-    basis: dict[int, Ints] = {}
-    values: dict[int, NDArray[np.float32]] = {}
-    if bases:
-        weights = [_floats(tree[Tree.WEIGHT]) for tree in trees]
-        for j, (row, column, value) in _bases(chain, weights, details):
-            by_row = np.argsort(row, kind="stable")  # they come column by column
-            basis[j] = np.stack([column[by_row], row])
-            both = np.stack([value[by_row], value])
-            single = both.astype(np.float32)
-            values[j] = np.concatenate([single, (both - single).astype(np.float32)])
-            trees[j][Tree.ROW] = _starts(np.bincount(row, minlength=sizes[j]))
-            columns = trees[j - 1][Tree.COLUMN] if j else trees[0][Tree.CHILD]
-            columns[:] = _starts(np.bincount(column, minlength=len(columns)))
-    nonzeros = [basis[j].shape[1] if j in basis else 0 for j in range(K + 1)]
-    tensors[GROWTH] = _growth(sizes, nonzeros)
+            children = _starts(np.bincount(parents[j]))
+            trees[j + 1][Tree.CHILD] = children - place[j].start[place[j + 1].owner]
+    found: dict[str, NDArray[Any]] = {f"haar_depth_{K}": np.full(G, K)}
+    lengths = {f"haar_depth_{K}": np.ones(G, np.int64), GROWTH: np.ones(G, np.int64)}
+    nonzeros = [np.zeros(G, np.int64) for _ in range(K + 2)]
+    matrices: dict[str, NDArray[Any]] = {}
+    for j, (row, column, value) in _bases(forest, place, trees, details) if bases else ():
+        below = max(j - 1, 0)
+        nonzeros[j] = np.bincount(place[below].owner[column], minlength=G)
+        first = _starts(nonzeros[j])
+        by_row = np.argsort(row, kind="stable")  # they come column by column
+        columns = column - place[below].before[column]
+        matrices[f"haar_basis_{j}"] = np.stack([columns[by_row], row - place[j].before[row]])
+        both = np.stack([value[by_row], value])
+        single = both.astype(np.float32)
+        rest = (both - single).astype(np.float32)
+        matrices[f"haar_values_{j}"] = np.concatenate([single, rest])
+        rows = _starts(np.bincount(row, minlength=forest.sizes[j]))
+        trees[j][Tree.ROW] = rows - first[place[j].owner]
+        begins = _starts(np.bincount(column, minlength=forest.sizes[below]))
+        target = trees[below][Tree.COLUMN if j else Tree.CHILD]
+        target[:] = begins - first[place[below].owner]
+    found[GROWTH] = _growth([own.nodes for own in place], nonzeros)
     for j, tree in enumerate(trees):
-        tensors[f"haar_tree_{j}"] = torch.from_numpy(tree)
+        found[f"haar_tree_{j}"], lengths[f"haar_tree_{j}"] = tree, place[j].nodes
     for j in range(1, K + 1):
-        graph = chain.adjacency(j, self_loops=True)
+        graph = forest.adjacency(j, self_loops=True)
         row, column = entry_rows(graph), graph.indices
         off = row != column
-        tensors[f"haar_links_{j}"] = torch.from_numpy(np.stack([row[off], column[off]]))
-        tensors[f"haar_weights_{j}"] = torch.from_numpy(graph.data[off]).to(dtype)
-    for j in sorted(basis):
-        tensors[f"haar_basis_{j}"] = torch.from_numpy(basis[j])
-        tensors[f"haar_values_{j}"] = torch.from_numpy(values[j])
-    return tensors
+        before = place[j].before[row[off]]
+        found[f"haar_links_{j}"] = np.stack([row[off], column[off]]) - before
+        found[f"haar_weights_{j}"] = graph.data[off]
+        number = np.bincount(place[j].owner[row[off]], minlength=G)
+        lengths |= {f"haar_links_{j}": number, f"haar_weights_{j}": number}
+    for key in sorted(matrices, key=lambda key: _parts(key)[1]):
+        found[key], lengths[key] = matrices[key], nonzeros[_parts(key)[1]]
+    tensors = {key: torch.from_numpy(np.ascontiguousarray(array)) for key, array in found.items()}
+    for j in range(1, K + 1):
+        tensors[f"haar_weights_{j}"] = tensors[f"haar_weights_{j}"].to(dtype)
+    return Joined(tensors, lengths)
+
+
+class _Place(NamedTuple):
+    """Where the nodes of a level lie, graph by graph."""
+
+    owner: Ints  # (N_j,) the graph of each node
+    nodes: Ints  # (G,) how many each graph has
+    start: Ints  # (G,) the first of them
+    before: Ints  # (N_j,) the first node of the same graph
+
+
+def _places(forest: Chain) -> list[_Place]:
+    owner, places = np.arange(forest.sizes[-1]), list[_Place]()
+    for parent in (None, *reversed(forest.parents)):
+        owner = owner if parent is None else owner[parent]
+        count = np.bincount(owner, minlength=forest.sizes[-1])
+        start = _starts(count)
+        places.insert(0, _Place(owner, count, start, start[owner]))
+    return places
 
 
 class _Entries(NamedTuple):
@@ -195,47 +248,69 @@ class _Entries(NamedTuple):
     value: Floats
 
 
-def _bases(chain: Chain, weights: list[Floats], details: bool) -> Iterator[tuple[int, _Entries]]:
+def _bases(
+    forest: Chain, place: list[_Place], trees: list[Ints], details: bool
+) -> Iterator[tuple[int, _Entries]]:
     """(j, B_j) for j = K, ..., 1 or 0, entries column by column, from U_j = [P_j U_{j+1}, D_j]."""
-    K, total = chain.num_levels, 0
-    # U_j as rows: those of node v are vector[start[v] : start[v] + count[v]], and so on.
-    start, count = np.zeros(1, np.int64), np.ones(1, np.int64)
-    vector, value = np.zeros(1, np.int64), np.ones(1)
+    K = forest.num_levels - 1
+    total = np.zeros(forest.sizes[-1], np.int64)
+    # U_j as rows: those of node v are vector[start[v] : start[v] + count[v]], and so on. The
+    # vectors of a graph are numbered like its nodes. On top a graph is one node with one vector.
+    start, vector = np.arange(forest.sizes[-1]), np.arange(forest.sizes[-1])
+    count, value = np.ones_like(start), np.ones(len(start))
     for j in range(K, -1, -1):
-        parent = chain.parents[j] if j < K else np.zeros(chain.sizes[K], np.int64)
-        nodes = np.arange(chain.sizes[j])
-        extended = int(count[parent].sum())
+        parent, owner = forest.parents[j], place[j].owner
+        extended = _sums(owner, count[parent], total)
         total += extended if j < K else 0
         sizes = np.bincount(parent)
-        own = int((sizes * (sizes + 1) // 2 - 1).sum())
+        own = _sums(place[j + 1].owner, sizes * (sizes + 1) // 2 - 1, total)
         # U_j comes next, and B_j will be no smaller; of U_0 only the details, if at all.
-        _refuse_dense(chain, total + (extended + own if j else own * details))
+        _refuse_dense(place, total + (extended + own if j else own * details))
         take = ranges(start[parent], count[parent])
-        node, vector = np.repeat(nodes, count[parent]), vector[take]
-        value = value[take] * weights[j][node]
+        node, vector = np.repeat(np.arange(len(parent)), count[parent]), vector[take]
+        value = value[take] * _floats(trees[j][Tree.WEIGHT])[node]
         if j < K:
             yield j + 1, _Entries(vector, node, value)
         if j == 0:
             break
-        rows, columns, entries = detail_entries(chain, j)
-        coarse = chain.sizes[j + 1] if j < K else 1
-        node, vector = np.concatenate([node, rows]), np.concatenate([vector, columns + coarse])
+        rows, columns, entries = _details(forest, place, j)
+        vector += (place[j].start - place[j + 1].start)[owner[node]]
+        node, vector = np.concatenate([node, rows]), np.concatenate([vector, columns])
         order = np.lexsort((vector, node))
         node, vector = node[order], vector[order]
         value = np.concatenate([value, entries])[order]
         count = np.bincount(node)
         start = _starts(count)
     if details:
-        rows, columns, entries = detail_entries(chain, 0)
+        rows, columns, entries = _details(forest, place, 0)
         order = np.lexsort((columns, rows))
-        yield 0, _Entries(columns[order] + chain.sizes[1], rows[order], entries[order])
+        yield 0, _Entries(columns[order], rows[order], entries[order])
 
 
-def _refuse_dense(chain: Chain, nonzeros: int) -> None:
-    if nonzeros > MAX_NONZEROS:
+def _details(forest: Chain, place: list[_Place], level: int) -> tuple[Ints, Ints, Floats]:
+    """The entries of D_j; its columns follow the coarse vectors of the same graph."""
+    rows, columns, entries = detail_entries(forest, level)
+    here, above = place[level], place[level + 1]
+    # The first entries are one per column. Among the clusters of a graph their order is right.
+    owner = here.owner[rows[: columns.max(initial=-1) + 1]]
+    number = np.empty_like(owner)
+    number[np.argsort(owner, kind="stable")] = np.arange(len(owner))
+    number += (here.start + above.nodes - _starts(here.nodes - above.nodes))[owner]
+    return rows, number[columns], entries
+
+
+def _sums(owner: Ints, values: Ints, like: Ints) -> Ints:
+    """(G,) values of each graph together, exact below 2^53."""
+    return np.bincount(owner, values, minlength=len(like)).astype(np.int64)
+
+
+def _refuse_dense(place: list[_Place], nonzeros: Ints) -> None:
+    if nonzeros.max() > MAX_NONZEROS:
+        graph = int(nonzeros.argmax())
+        sizes = " -> ".join(str(level.nodes[graph]) for level in place[:-1])
         raise HaarPoolError(
             f"bases of at most {MAX_NONZEROS:,} non-zeros together",
-            f"more than that for {chain!r}, whose clusters are large",
+            f"more than that for Chain({sizes}), whose clusters are large",
             "build the chain with num_levels=None, whose clusters stay small; with details=False, "
             'which leaves the details of level 0 out; or with domain="vertex", without bases',
         )

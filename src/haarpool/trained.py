@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from tqdm import tqdm
 
 from haarpool.chain import Chain
 from haarpool.chains import precompute
@@ -24,6 +23,7 @@ from haarpool.features import Encoding
 from haarpool.folder import CONFIG, MODEL, RunFolder
 from haarpool.minibatches import Minibatches
 from haarpool.nn import Network, build_model
+from haarpool.tensors import Joined
 
 State = dict[str, Tensor]
 
@@ -185,27 +185,25 @@ def prepare(
         example: the graph whose chain is wanted.
     """
     dataset = GraphDataset(graphs, encoding)
+    flat = dataset._data.to_dict()
+    own = Joined(flat, {key: np.diff(dataset.slices[key].numpy()) for key in flat})
     transform = network.transform(**chain)
     if transform is None:
-        return Minibatches(dataset, device), None
+        return Minibatches([own], device), None
     assert isinstance(transform, AddHaarChain)
     recipe = network.chain_parameters | dict(chain)
     features = None
     if find_method(recipe.get("method", "spectral"), {}).takes_features:
         features = np.split(encoding.encode(graphs), graphs.start[1:-1])
     chains = precompute(graphs.batch, features=features, cache=cache, progress=progress, **recipe)
-    hidden = None if progress is None else not progress
-    state, shown = sha256(), chains[example]
-    with tqdm(
-        total=len(chains), desc="tensors", unit=" graphs", disable=hidden, leave=False
-    ) as bar:
+    state = sha256()
 
-        def carriers() -> Any:
-            for g, own in enumerate(chains):
-                for parent in own.parents:
-                    state.update(parent.tobytes())
-                yield transform.add(dataset[g], own)
-                bar.update()
+    def parts() -> Iterator[Joined]:
+        yield own
+        for forest in chains.forests():
+            for parent in forest.parents:
+                state.update(parent.tobytes())
+            yield transform.join(forest)
 
-        batches = Minibatches(carriers(), device)
-    return batches, ChainSummary(state.hexdigest(), example, shown)
+    batches = Minibatches(parts(), device)
+    return batches, ChainSummary(state.hexdigest(), example, chains[example])

@@ -27,6 +27,7 @@ from haarpool.nn.operators import (
 )
 from haarpool.nn.output import PoolingOutput
 from haarpool.nn.pooling import checked_start
+from haarpool.tensors import Joined
 
 
 @functional_transform("add_eigen_modes")
@@ -68,6 +69,15 @@ class AddEigenModes(AddHaarChain):
         for j in range(chain.num_levels):
             modes = cluster_modes(chain, j, self.num_modes)
             result[f"haar_modes_{j}"] = torch.from_numpy(modes)
+        return result
+
+    def join(self, forest: Chain, dtype: torch.dtype = torch.float32) -> Joined:
+        """The same for many graphs at once."""
+        result = super().join(forest, dtype)
+        for j in range(forest.num_levels - 1):
+            modes = torch.from_numpy(cluster_modes(forest, j, self.num_modes))
+            result.tensors[f"haar_modes_{j}"] = modes
+            result.lengths[f"haar_modes_{j}"] = result.lengths[f"haar_tree_{j}"]
         return result
 
     def _given(self) -> dict[str, Any]:
