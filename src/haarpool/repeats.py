@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,11 +25,10 @@ from haarpool.trained import (
     model_tensors,
     save_model,
     scale_from,
+    threads_for,
     under,
 )
 from haarpool.training import Epoch, Fit, Progress
-
-LARGE = 2**18  # entries of the widest signal of a batch, from which on several threads pay
 
 
 def go(
@@ -44,7 +42,11 @@ def go(
         resume: whether to go on from the checkpoint there.
         progress: whether to show a bar; `None` shows it on a terminal.
     """
-    with _threads(run), repeatable(run.team.device):
+    arch, config = Architecture.parse(run.config.arch), run.config
+    with (
+        threads_for(arch, run.graphs, config.batch_size, config.threads),
+        repeatable(run.team.device),
+    ):
         return _go(run, folder, resume, progress)
 
 
@@ -72,23 +74,6 @@ def _go(run: Run, folder: RunFolder | None, resume: bool, progress: bool | None)
         if keep is not None:
             _save(run, None, keep)
     return run
-
-
-@contextmanager
-def _threads(run: Run) -> Iterator[None]:
-    """As many threads as pay; their number depends on nothing that could change between runs."""
-    before, wanted = torch.get_num_threads(), run.config.threads
-    if not wanted:
-        widths = [
-            block.width or run.config.width for block in Architecture.parse(run.config.arch).blocks
-        ]
-        entries = run.config.batch_size * run.graphs.sizes.mean() * max(widths)
-        wanted = before if entries >= LARGE else 1
-    torch.set_num_threads(wanted)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _shown(epoch: Epoch, fit: Fit) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -22,10 +23,11 @@ from haarpool.errors import HaarPoolError
 from haarpool.features import Encoding
 from haarpool.folder import CONFIG, MODEL, RunFolder
 from haarpool.minibatches import Minibatches
-from haarpool.nn import Network, build_model
+from haarpool.nn import Architecture, Network, build_model
 from haarpool.tensors import Joined
 
 State = dict[str, Tensor]
+LARGE = 2**19  # entries of the widest signal of a batch, from which on several threads pay
 
 
 class Scale(NamedTuple):
@@ -72,6 +74,10 @@ class TrainedModel:
     @torch.no_grad()
     def predict(self, graphs: Graphs, *, batch_size: int = 256) -> NDArray[np.float64]:
         """(G, C) probabilities of classes, or (G, T) values in their own units."""
+        with threads_for(self.network.arch, graphs, batch_size):
+            return self._predict(graphs, batch_size)
+
+    def _predict(self, graphs: Graphs, batch_size: int) -> NDArray[np.float64]:
         self.network.eval()
         device = next(self.network.parameters()).device
         batches, _ = prepare(
@@ -151,6 +157,24 @@ def under(prefix: str, tensors: State) -> State:
 
 
 # ---------------------------------------------------------------------- from graphs to batches
+
+
+@contextmanager
+def threads_for(
+    arch: Architecture, graphs: Graphs, batch_size: int, wanted: int = 0
+) -> Iterator[None]:
+    """As many threads as pay, unless a number is wanted.
+
+    It depends on nothing that could change between runs, since sums over several threads differ.
+    """
+    before = torch.get_num_threads()
+    widths = [block.width or 64 for block in arch.blocks]
+    entries = batch_size * graphs.sizes.mean() * max(widths)
+    torch.set_num_threads(wanted or (before if entries >= LARGE else 1))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class ChainSummary(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,6 +100,7 @@ class Fit:
         if config.compile:
             self._model = torch.compile(self._model, dynamic=True)
         self.best: State = {}
+        self._half = uses_bfloat16(config, team)
 
     def _class_weights(self) -> tuple[Tensor | None, NDArray[np.float64]]:
         """(classes,) weights of classes, and (G,) what each graph counts in a mean."""
@@ -144,14 +145,15 @@ class Fit:
         total = torch.zeros((), device=self.team.device)
         for chosen in self.batches.epoch(self.split.train, self.config.batch_size, generator):
             own = self.team.share(chosen)
-            mass, whole = self._mass[own].sum(), self._mass[chosen].sum()
+            mass = float(self._mass[own].sum())
             # A batch smaller than the team: who has nothing takes a graph that counts nothing.
             batch = self.batches.take(own if len(own) else chosen[:1])
             with self._autocast():
                 loss = self.network.loss(self._model(batch), self._target(batch["y"]), self._weight)
-            total += loss.detach() * mass
+            total.add_(loss.detach(), alpha=mass)
             if self.team.size > 1:  # processes are averaged, graphs shall be
-                loss = loss * (self.team.size * mass / max(whole, 1e-12))
+                whole = max(float(self._mass[chosen].sum()), 1e-12)
+                loss = loss * (self.team.size * mass / whole)
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
@@ -239,10 +241,10 @@ class Fit:
         with seeded(int(seeds.generate_state(1)[0]), self.team.device):
             yield
 
-    def _autocast(self) -> torch.autocast:
-        return torch.autocast(
-            self.team.device.type, torch.bfloat16, enabled=uses_bfloat16(self.config, self.team)
-        )
+    def _autocast(self) -> AbstractContextManager[Any]:
+        if not self._half:
+            return nullcontext()
+        return torch.autocast(self.team.device.type, torch.bfloat16)
 
 
 def uses_bfloat16(config: RunConfig, team: Team) -> bool:
