@@ -157,7 +157,6 @@ SETTINGS = {
     "features": (["--features", "colours"], "features of MUTAG out of labels"),
     "method": (["--method", "magic"], "a clustering method out of"),
     "tied": (["--tied", "a"], "--tied"),
-    "no such run": (["--resume", "nowhere"], "the folder of a run at nowhere"),
 }
 
 
@@ -171,6 +170,12 @@ def test_the_papers_settings_are_for_its_datasets(mutag):
     assert "a dataset of the paper" in refused("train", mutag.parent, "--preset", "paper")
 
 
+def test_a_run_goes_on_as_it_was_begun(trained):
+    err = refused("train", "--resume", trained, "--epochs", 50, "--lr", 0.1)
+    assert "epochs, lr" in err
+    assert "source" in refused("train", "NCI1", "--resume", trained)
+
+
 def test_a_folder_that_is_taken():
     Path("taken").mkdir()
     Path("taken/file").write_text("mine")
@@ -180,6 +185,7 @@ def test_a_folder_that_is_taken():
 
 def test_runs_that_cannot_be_used(trained, tmp_path):
     assert "nothing there" in refused("predict", "nowhere", "MUTAG")
+    assert "the folder of a run at nowhere" in refused("train", "--resume", "nowhere")
     Path("empty").mkdir()
     assert "config.json" in refused("predict", "empty", "MUTAG")
     newer = shutil.copytree(trained, tmp_path / "newer")

@@ -58,7 +58,7 @@ def _train(commands: Any, shared: argparse.ArgumentParser) -> None:
         parents=[shared],
     )
     command.set_defaults(run="train.train")
-    _source(command, default="MUTAG")
+    _source(command, " [MUTAG]")
     _reading(command, labels=True)
     model = command.add_argument_group("network")
     model.add_argument(
@@ -131,7 +131,7 @@ def _info(commands: Any, shared: argparse.ArgumentParser) -> None:
     summary = "show a dataset in figures, or this installation"
     command = _command(commands, "info", summary, "info NCI1", parents=[shared])
     command.set_defaults(run="info.info")
-    _source(command, default=None)
+    _source(command)
     _reading(command, labels=True)
     command.add_argument("--json", action="store_true", help="the same for machines")
 
@@ -147,11 +147,8 @@ def _completion(commands: Any, shared: argparse.ArgumentParser) -> None:
 _SOURCE = "name of a dataset, folder in TU layout, CSV with SMILES, or .pt list of Data"
 
 
-def _source(command: Any, default: str | None) -> None:
-    note = f" [{default}]" if default else ""
-    command.add_argument(
-        "source", metavar="DATASET", nargs="?", default=default, help=_SOURCE + note
-    )
+def _source(command: Any, note: str = "") -> None:
+    command.add_argument("source", metavar="DATASET", nargs="?", help=_SOURCE + note)
 
 
 def _reading(command: Any, *, labels: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ import haarpool
 from haarpool.config import RunConfig
 from haarpool.datasets.graphs import Graphs, Task
 from haarpool.datasets.summary import summary
-from haarpool.errors import HaarPoolError
+from haarpool.errors import HaarPoolError, HaarPoolWarning
 from haarpool.features import Encoding
 from haarpool.minibatches import Minibatches
 from haarpool.nn import Network, build_model
@@ -140,6 +141,9 @@ def start_run(
 ) -> Run:  # fmt: skip
     """Everything up to the first step: splits, features, chains, batches."""
     task_of(graphs)
+    if (missing := int((~graphs.is_labelled).sum())) and team.leads:
+        text = f"{missing} of {len(graphs)} graphs of {graphs.name} have no label and are left out"
+        warnings.warn(text, HaarPoolWarning, stacklevel=2)
     rule = config.split
     if rule == "auto":
         rule = "random" if graphs.split is None else "given"

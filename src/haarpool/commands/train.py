@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from haarpool.commands.chains import chain_settings
 from haarpool.config import RunConfig
@@ -47,6 +48,7 @@ def train(arguments: Namespace) -> None:
 
 def _begin(arguments: Namespace, team: Team) -> tuple[Run, RunFolder]:
     """A new run, in a new folder."""
+    arguments.source = arguments.source or "MUTAG"
     config, read = _config(arguments), _reading(arguments)
     out = Path(arguments.out) if arguments.out else None
     if out is not None and team.leads:
@@ -64,6 +66,14 @@ def _begin(arguments: Namespace, team: Team) -> tuple[Run, RunFolder]:
 
 def _resume(arguments: Namespace, team: Team) -> tuple[Run | None, RunFolder]:
     """An earlier run, with the settings that it had."""
+    own = ("resume", "device", "json", "quiet", "debug", "run")
+    given = {name: value for name, value in vars(arguments).items() if name not in own}
+    if changed := [n for n, value in given.items() if value not in (None, [], False, "best")]:
+        raise HaarPoolError(
+            "--resume by itself: a run goes on as it was begun",
+            ", ".join(changed),
+            "leave these out, or start a new run",
+        )
     folder = RunFolder.open(arguments.resume)
     if folder.has(RESULT) and not folder.has(CHECKPOINT):
         return None, folder  # it is complete
@@ -94,16 +104,27 @@ def _resume(arguments: Namespace, team: Team) -> tuple[Run | None, RunFolder]:
 def _go(run: Run, folder: RunFolder, arguments: Namespace) -> None:
     try:
         go(run, folder, resume=bool(arguments.resume), progress=_bars(arguments))
+        if run.team.leads:
+            _keep(run, folder)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted; go on with: haarpool train --resume {folder.path}"
         ) from None
-    if run.team.leads:
-        write_results(run, folder)
-        chains = run.chains
-        shown = (chains.example, f"graph {chains.number}") if chains else (None, "")
-        write_report(folder.path, _record(run, folder), *shown)
-        folder.remove(CHECKPOINT)
+    except torch.OutOfMemoryError as error:
+        raise HaarPoolError(
+            f"enough memory on {run.team.device}",
+            str(error).split(". ")[0],
+            f"lower --batch-size, now {run.config.batch_size}",
+        ) from error
+
+
+def _keep(run: Run, folder: RunFolder) -> None:
+    """All results; as long as one is missing, the checkpoint stays."""
+    write_results(run, folder)
+    chains = run.chains
+    shown = (chains.example, f"graph {chains.number}") if chains else (None, "")
+    write_report(folder.path, _record(run, folder), *shown)
+    folder.remove(CHECKPOINT)
 
 
 def _record(run: Run, folder: RunFolder) -> RunRecord:
