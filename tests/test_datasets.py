@@ -119,6 +119,13 @@ DAMAGE = {
     "a label as text": ({"node_labels": "3\nC\n3\n3\n9\n"}, "node_labels", "line 2: 'C'"),
     "NaN": ({"node_attributes": "1\n2\nnan\n4\n5\n"}, "finite", "node_attributes", "line 3: 'nan'"),
     "two classes": ({"graph_labels": "1, 2\n2, 3\n"}, "one label per line", "graph_labels"),
+    "lines of other lengths": ({"A": "1,2,2\n1\n"}, "2 numbers per line", "line 1: '1,2,2'"),
+    "too few on a line": ({"node_attributes": "1,2\n3\n4,5,6\n7,8\n9,1\n"}, "2 num", "line 2: '3'"),
+    "a blank for a comma": ({"A": "1 2,1\n,2\n"}, "2 numbers per line", "line 1: '1 2,1'"),
+    "an underscore": ({"node_labels": "3\n1_5\n3\n3\n9\n"}, "node_labels", "line 2: '1_5'"),
+    "too large": ({"node_labels": f"3\n{2**63}\n3\n3\n9\n"}, "64 bits", "line 2: '9223"),
+    "too small": ({"node_labels": f"3\n3\n{-(2**63) - 1}\n3\n9\n"}, "64 bits", "line 3: '-9223"),
+    "infinity": ({"graph_labels": "1\ninf\n"}, "finite numbers", "graph_labels", "line 2: 'inf'"),
     "an empty line": ({"node_labels": "3\n\n3\n3\n9\n"}, "node_labels", "line 2: ''"),
 }  # fmt: skip
 
@@ -133,6 +140,20 @@ def test_damage_names_file_and_line(name, tmp_path):
 def test_whole_numbers_may_be_written_as_others(tmp_path):
     graphs = read_graphs(write(tmp_path, node_labels="3.0\n5\n3\n3\n9e0\n"))
     assert graphs.columns["labels"].tolist() == [[3], [5], [3], [3], [9]]
+
+
+def test_whole_numbers_keep_all_digits(tmp_path):
+    labels = [2**63 - 1, -(2**63), 2**62 + 1, 2**62, 9]
+    for text in ("\n".join(map(str, labels)), "\n".join(map(str, labels)) + ".0"):
+        graphs = read_graphs(write(tmp_path, node_labels=text))
+        assert graphs.columns["labels"][:, 0].tolist() == labels
+
+
+def test_a_mark_at_the_start_is_skipped(tmp_path):
+    plain = read_graphs(write(tmp_path)).digest()
+    for path in tmp_path.glob("*.txt"):
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_graphs(tmp_path).digest() == plain
 
 
 def test_out_of_a_zip_file(tmp_path):
@@ -163,6 +184,17 @@ def test_blocks_are_the_same_graphs(tmp_path):
     assert [block.sizes.tolist() for block in blocks] == [[3], [2]]
     assert blocks[1].edges.tolist() == [[0, 1], [1, 0]]
     assert blocks[1].columns["labels"].tolist() == graphs.columns["labels"][3:].tolist()
+
+
+def test_a_part_knows_the_numbers_of_the_whole(tmp_path):
+    count = 12
+    ids = "\n".join(str(1 + g // 2) for g in range(2 * count))
+    only = dict.fromkeys(("graph_labels", "node_labels", "node_attributes", "edge_labels"))
+    write(tmp_path, **only, graph_indicator=ids, A="1, 2\n2, 1\n")
+    blocks = list(stream_graphs(tmp_path, block=5))
+    assert [block.where(1) for block in blocks] == ["graph 1", "graph 6", "graph 11"]
+    assert blocks[1].take(np.array([3, 0])).where(0) == "graph 8"
+    assert read_graphs(tmp_path).where(7) == "graph 7"
 
 
 # ------------------------------------------------------------------ statistics

@@ -7,6 +7,7 @@ import threading
 import zipfile
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from haarpool.datasets import (
     download,
     find_dataset,
     known_datasets,
+    local_source,
     places,
     read_graphs,
 )
@@ -46,7 +48,68 @@ def test_places_come_in_order(tmp_path, monkeypatch):
     assert find_dataset(first / "TINY") == first / "TINY" / "raw"
     assert find_dataset("MUTAGEN", first) == first / "Mutagenicity"
     assert find_dataset("mutag") == second / "MUTAG"
+    assert find_dataset("mutag", first) == second / "MUTAG"  # both folders are searched
+    monkeypatch.delenv("HAARPOOL_DATA")
     assert "grakel" in find_dataset("mutag", first).parts
+
+
+def test_a_path_is_never_looked_up_by_its_last_part(tmp_path, monkeypatch):
+    root = tmp_path / "root"
+    write(root / "MUTAG" / "raw", "MUTAG")
+    write(root / "NCI1", "NCI1")
+    monkeypatch.setenv("HAARPOOL_DATA", str(root))
+    monkeypatch.chdir(tmp_path)
+    for source in ("my/MUTAG", "./MUTAG", "MUTAG/", str(tmp_path / "no" / "NCI1"), "../NCI1"):
+        for base in (None, root):
+            with refused("which is not there", "check the path"):
+                find_dataset(source, base)
+        assert local_source(source) is None
+    (tmp_path / "MUTAG").mkdir()
+    with refused("the folder MUTAG without NAME_A.txt"):
+        find_dataset("./MUTAG")
+    (tmp_path / "notes.txt").touch()
+    for source in ("notes.txt", "./notes.txt"):
+        with refused("a .csv, .tsv or .pt file", "the file notes.txt", "check the file"):
+            find_dataset(source)
+    monkeypatch.chdir(root / "MUTAG")
+    write(tmp_path / "root", "OTHER")  # the data folder is no answer to "here"
+    assert find_dataset(".").resolve() == root / "MUTAG" / "raw"
+    assert find_dataset("..").resolve() == root
+
+
+def test_no_folder_hides_a_known_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "MUTAG").mkdir()
+    (tmp_path / "MUTAG" / "config.json").touch()
+    (tmp_path / "triangles").touch()
+    assert "grakel" in find_dataset("MUTAG").parts
+    assert find_dataset("triangles") is None
+    assert local_source("MUTAG") is local_source("triangles") is None
+    (tmp_path / "run").mkdir()
+    with refused("the folder run without NAME_A.txt", "check the folder"):
+        find_dataset("run")
+    # In a folder that should hold datasets an empty one is a mistake.
+    with refused("MUTAG without NAME_A.txt"):
+        find_dataset("MUTAG", tmp_path)
+    write(tmp_path / "MUTAG", "MUTAG")
+    assert find_dataset("MUTAG") == Path("MUTAG")
+
+
+def test_sources_that_are_paths(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "OWN" / "raw")
+    for file in ("m.csv", "m.tsv", "m.pt", "m.mat", "m.zip", "m.txt"):
+        (tmp_path / file).touch()
+        expected = None if file == "m.txt" else tmp_path / file
+        assert local_source(file) == local_source(f"./{file}") == expected
+    assert local_source("OWN") == local_source(tmp_path / "OWN") == tmp_path / "OWN"
+    assert local_source("NCI1") is local_source("nothing") is None
+    # What is found by its name below a folder of datasets is no path.
+    write(tmp_path / "root" / "OWN")
+    assert local_source("OWN", "root") is None
+    assert local_source("./OWN", "root") == tmp_path / "OWN"
+    monkeypatch.setenv("HAARPOOL_DATA", "root")
+    assert local_source("OWN") is None
 
 
 def test_mutag_ships_with_grakel(monkeypatch, tmp_path):
@@ -74,6 +137,11 @@ def test_names_that_nobody_knows(tmp_path, monkeypatch):
         read_graphs("OWNN", tmp_path)
     with refused("zzzzz", "has OWN"):
         read_graphs("zzzzz", tmp_path)
+    write(tmp_path / "more" / "MINE")
+    with monkeypatch.context() as both:
+        both.setenv("HAARPOOL_DATA", str(tmp_path / "more"))
+        with refused("has OWN, more; ", "more has MINE"):
+            read_graphs("zzzzz", tmp_path)
     with refused("which is not there", "check the path"):
         read_graphs("molecules.csv")
     with refused("a folder that holds datasets", "nowhere", "check --root"):
@@ -89,7 +157,7 @@ def test_columns_are_for_csv_files():
         read_graphs("MUTAG", targets=["y"])
 
 
-def test_known_datasets(tmp_path):
+def test_known_datasets(tmp_path, monkeypatch):
     write(tmp_path / "OWN")
     write(tmp_path / "PROTEINS")
     known = known_datasets(tmp_path)
@@ -99,6 +167,11 @@ def test_known_datasets(tmp_path):
     assert (where["MUTAG"], where["triangles"]) == ("grakel", "generated")
     assert where["NCI1"] == where["qm7"] == "download"
     assert len(where) == len(known)
+    write(tmp_path / "more" / "MINE")
+    monkeypatch.setenv("HAARPOOL_DATA", str(tmp_path / "more"))
+    both = dict(known_datasets(tmp_path))
+    assert both["MINE"] == str(tmp_path / "more" / "MINE")
+    assert both["OWN"] == where["OWN"]
     assert len({name.lower() for name in TU_NAMES}) == len(TU_NAMES) > 120
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
 from torch_geometric.data import Data
 
 import haarpool as hp
@@ -84,9 +85,9 @@ def test_several_values_and_missing_ones():
     known = values.copy()
     known[::7, 0], known[3::7, 1] = np.nan, np.nan
     known[5] = np.nan  # this graph has no label at all
-    model = HaarRegressor(**FAST | {"arch": "2GC16-SUM-FC16-FC16", "epochs": 150}).fit(
-        graphs, known
-    )
+    model = HaarRegressor(**FAST | {"arch": "2GC16-SUM-FC16-FC16", "epochs": 150})
+    with pytest.warns(hp.HaarPoolWarning, match="1 of 60"):
+        model.fit(graphs, known)
     assert model.predict(graphs).shape == (60, 2)
     assert np.abs(model.predict(graphs) - values).mean() < 0.7
     assert np.isfinite(model.score(graphs, known))
@@ -98,10 +99,38 @@ def test_labels_of_the_graphs_themselves():
         data.y = torch.tensor([label])
     model = HaarClassifier(**FAST).fit(graphs)
     assert model.score(graphs) == 1.0
-    assert model.predict(graphs[:2]).tolist() == ["0", "1"]
+    assert model.predict(graphs[:2]).tolist() == [0, 1]
     assert (
         HaarRegressor(**FAST | {"epochs": 150}).fit(graphs).score(graphs) > 0.9
     )  # classes as numbers
+
+
+def test_graphs_without_label_are_left_out():
+    graphs, ring, _ = rings_and_paths()
+    some = ring.astype(float)
+    some[:20] = np.nan
+    with pytest.warns(hp.HaarPoolWarning, match="20 of 60"):
+        model = HaarClassifier(**FAST).fit(graphs, some)
+    assert model.classes_.tolist() == [0, 1]
+    assert model.score(graphs, some) == 1.0
+    names = np.array([None] * 20 + ["ring" if one else "path" for one in ring[20:]], object)
+    with pytest.warns(hp.HaarPoolWarning, match="20 of 60"):
+        assert HaarClassifier(**FAST).fit(graphs, names).score(graphs, names) == 1.0
+    for data, label in zip(graphs, ring, strict=True):
+        data.y = torch.tensor([int(label)])
+    for data in graphs[40:]:
+        del data.y
+    assert model.score(graphs) == 1.0
+    with pytest.warns(hp.HaarPoolWarning, match="20 of 60"):
+        model = HaarRegressor(**FAST | {"epochs": 150}).fit(graphs)
+    assert np.abs(model.predict(graphs) - ring).mean() < 0.2  # not drawn to either class
+
+
+def test_cross_validation_of_scikit_learn():
+    graphs, ring, size = rings_and_paths()
+    assert (cross_val_score(HaarClassifier(**FAST), graphs, ring, cv=3) == 1).all()
+    model = HaarRegressor(**FAST | {"arch": "2GC16-SUM-FC16-FC16"})
+    assert (cross_val_score(model, graphs, size, cv=3) > 0.5).all()
 
 
 def test_a_dataset_by_name():

@@ -75,13 +75,16 @@ def test_json_and_back():
             Encoding.from_json(bad)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1e300])
 def test_features_that_are_no_numbers(value):
     x = np.ones((5, 2))
     x[3, 1] = value
     graphs = two_graphs(x=x)
-    with refused("finite numbers as 'x'", "graph 1 (line 7) of two"):
+    with refused("finite numbers as 'x'", "float32", f"{value:g} in graph 1 (line 7) of two"):
         Encoding.fit(graphs).encode(graphs)
+    edges = replace(two_graphs(), edge_columns={"attributes": np.full((7, 1), value)})
+    with refused("finite numbers as 'attributes' of each edge", f"{value:g} in graph 0"):
+        Encoding.fit(edges).encode_edges(edges)
 
 
 def test_features_that_do_not_fit():

@@ -251,14 +251,14 @@ def test_a_failing_write_leaves_the_old_report_alone(tmp_path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(hp.HaarPoolError, match=r"a folder to write the report to.*no space left"):
+    with pytest.raises(hp.HaarPoolError, match=r"a place to write to.*no space left"):
         write_report(tmp_path, record(repeats=1), None, "")
     assert [*tmp_path.iterdir()] == [path]
     assert path.read_bytes() == before
 
 
 def test_the_folder_has_to_exist(tmp_path):
-    with pytest.raises(hp.HaarPoolError, match=r"expected a folder.*nowhere.*choose another"):
+    with pytest.raises(hp.HaarPoolError, match=r"expected a place.*nowhere.*choose another"):
         write_report(tmp_path / "nowhere", record(), None, "")
 
 

@@ -38,6 +38,10 @@ def test_values_as_scikit_learn_measures_them():
     assert np.isclose(scores["r2"], metrics.r2_score(target, value))
 
 
+def test_what_is_not_defined_is_not_told():
+    assert set(scores_of("regression", np.ones((1, 1)), np.zeros((1, 1)))) == {"mae", "rmse"}
+
+
 def test_missing_values_are_left_out():
     target, value = np.array([[1.0, 5.0], [2.0, np.nan], [np.nan, 7.0]]), np.zeros((3, 2))
     scores = scores_of("regression", value, target)

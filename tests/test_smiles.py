@@ -92,15 +92,16 @@ def test_bad_smiles_are_listed_with_their_lines(csv, capfd):
         "x,6",
         "y,7",
         "z,8",
-        "q,9",
+        *(f"q{i},9" for i in range(16)),
     ]
     path = csv(*lines)
     with pytest.warns(HaarPoolWarning) as told:
         graphs = read_graphs(path, targets=["y"])
     (warning,) = told
     message = str(warning.message)
-    assert message.startswith(f"7 bad SMILES in {path} skipped: line 3 'C1CC', line 4 '', line 6")
-    assert message.endswith("and 2 more")
+    assert message.startswith(f"22 bad SMILES in {path} skipped: line 3 'C1CC', line 4 '', line 6")
+    assert message.endswith("line 23 'q13' and 2 more")
+    assert message.count("line ") == 20
     assert "\n" not in message
     assert graphs.ids == ("CCO", "c1ccccc1")
     assert graphs.places.tolist() == [2, 5]
@@ -108,6 +109,8 @@ def test_bad_smiles_are_listed_with_their_lines(csv, capfd):
     with refused("valid SMILES", "line 3 'C1CC'", "correct these lines"):
         read_graphs(path, targets=["y"], strict=True)
     assert capfd.readouterr() == ("", "")  # RDKit keeps quiet
+    with pytest.warns(HaarPoolWarning, match="line 22 'q12', line 23 'q13'$"):
+        read_graphs(csv(*lines[:-2]))  # twenty are all listed
     with refused("valid SMILES", "line 2 'what'", "check the file"):
         read_graphs(csv("smiles", "what", "else("))
     with refused("valid SMILES", "no lines below the header"):
@@ -121,6 +124,8 @@ def test_blocks_of_lines(csv):
         blocks = list(stream_graphs(path, block=2))
     assert [block.ids for block in blocks] == [("CCO",), ("c1ccccc1", "C"), ("N",)]
     assert [block.places.tolist() for block in blocks] == [[2], [4, 5], [6]]
+    whole = ["graph 0 (line 2)", "graph 1 (line 4)", "graph 2 (line 5)", "graph 3 (line 6)"]
+    assert [block.where(g) for block in blocks for g in range(len(block))] == whole
     with pytest.warns(HaarPoolWarning):
         whole = read_graphs(path)
     for key in ("columns", "edge_columns"):
@@ -197,6 +202,30 @@ def test_labels_that_are_none(csv):
     assert len(read_graphs(names, targets=["id"], task="classification").classes) == 30
 
 
+def test_whole_numbers_that_are_written_differently(csv):
+    cells = ["10", "9", "1", "1.0", "-2", "1e1", "NA", "n/a", "NaN", "NULL", ""]
+    graphs = read_graphs(csv("smiles,y", *(f"C,{cell}" for cell in cells)), targets=["y"])
+    assert (graphs.task, graphs.classes) == ("classification", ("-2", "1", "9", "10"))
+    assert graphs.targets.tolist() == [3, 2, 1, 1, 0, 3, *[-1] * 5]
+    # Twenty different ones are classes, in forty spellings too.
+    twice = [f"C,{i}{end}" for i in range(20) for end in ("", ".0", ".00")]
+    assert len(read_graphs(csv("smiles,y", *twice), targets=["y"]).classes) == 20
+
+
+def test_missing_values(csv):
+    rows = [f"C,{i + 0.5}" for i in range(5)]
+    cells = ["", "NA", "N/A", "nan", "Null"]
+    graphs = read_graphs(csv("smiles,y", *rows, *(f"C,{cell}" for cell in cells)), targets=["y"])
+    assert graphs.task == "regression"
+    assert graphs.is_labelled.tolist() == [True] * 5 + [False] * 5
+
+
+def test_an_underscore_is_no_digit(csv):
+    path = csv("smiles,y", "C,1_5", "C,2.5", "C,3.5", "C,4.5")
+    with refused("a number in the column 'y'", "line 2: '1_5'"):
+        read_graphs(path, targets=["y"])
+
+
 # ------------------------------------------------------------------ files
 
 
@@ -207,6 +236,46 @@ def test_separators_marks_and_quotes(csv, mark):
     graphs = read_graphs(path, targets=["a name"])
     assert graphs.classes == ("b", f"with {mark} in it")
     assert graphs.places.tolist() == [2, 4]
+
+
+def test_a_separator_may_stand_in_names_and_cells(csv):
+    names = "smiles;name,with,commas;y"
+    for cell in ("a", "a,b", "a,b,c"):
+        graphs = read_graphs(csv(names, f"CCO;{cell};0.5", f"C;{cell};1.5"), targets=["y"])
+        assert graphs.targets.tolist() == [[0.5], [1.5]]
+    assert len(read_graphs(csv("smiles,a;b;c;d", "CCO,1", "C,2"))) == 2
+    # No separator finds the column; that of the rows names those that there are.
+    other = csv("structure;name,with,commas;y", "CCO;a;0.5")
+    with refused("its columns are structure, name,with,commas, y", "pass --smiles"):
+        read_graphs(other)
+    assert len(read_graphs(csv("smiles", "CCO", "C"))) == 2
+    with refused("1 cells in each line", "line 2: 2"):
+        read_graphs(csv("smiles", "CCO,1"))
+
+
+def test_tables_with_tabs(csv, tmp_path):
+    path = csv("smiles\ty", "CCO\t0.5", "CC\t1.5").rename(tmp_path / "molecules.tsv")
+    assert read_graphs(path, targets=["y"]).targets.tolist() == [[0.5], [1.5]]
+    assert [len(block) for block in stream_graphs(path)] == [2]
+
+
+def test_each_column_once(csv):
+    path = csv("SMILES,y,y,z", "CCO,1,2,3")
+    for options in ({"targets": ["y"]}, {"smiles": "y"}):
+        with refused("a column 'y'", "got 2: y, y", "rename all but one"):
+            read_graphs(path, **options)
+    assert len(read_graphs(path, targets=["z"], task="regression")) == 1  # not asked for
+    for options in (
+        {"targets": ["z", "z"]},
+        {"smiles": "z", "targets": ["z"]},
+        {"targets": ["z", "SMILES"]},
+    ):
+        with refused("each column once", "twice", "leave one out"):
+            read_graphs(path, **options)
+    both = csv("smiles,SMILES", "C,CC")
+    with refused("a column 'smiles'", "2: smiles, SMILES", "pass --smiles"):
+        read_graphs(both)
+    assert read_graphs(both, smiles="SMILES").sizes.tolist() == [2]
 
 
 def test_columns_that_are_not_there(csv):

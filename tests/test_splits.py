@@ -71,6 +71,13 @@ def test_scaffolds_stay_together():
     assert sum(map(len, split)) == 70
     kinds = [{g % 7 for g in part} for part in split]
     assert sum(map(len, kinds)) == 7
+    rare = (*("CC1CC1",) * 3, *("C" * i + "c1ccccc1" for i in range(40)), *("CC1CCC1",) * 3)
+    (split,) = make_splits("scaffold", some_graphs(46, ids=rare, id_name="smiles"))
+    assert [len(part) for part in split] == [40, 3, 3]  # although 40 are more than four fifths
+    rare = (*("CC1CC1",) * 5, *("C" * i + "c1ccccc1" for i in range(20)), *("CC1CCC1",) * 5)
+    (split,) = make_splits("scaffold", some_graphs(30, ids=rare, id_name="smiles"))
+    assert split.train.tolist() == list(range(5, 25))  # frequent scaffolds train
+    assert [len(part) for part in split] == [20, 5, 5]
     with pytest.raises(hp.HaarPoolError, match="SMILES for --split scaffold"):
         make_splits("scaffold", some_graphs())
     with pytest.raises(hp.HaarPoolError, match="1 scaffolds of 50"):
@@ -122,6 +129,17 @@ def test_bad_rules(name):
     rule, part = BAD[name]
     with pytest.raises(hp.HaarPoolError, match=part):
         make_splits(rule, some_graphs())
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_without_labels(name, tmp_path):
+    graphs = some_graphs()
+    graphs.targets[7] = -1
+    path = tmp_path / "split.json"
+    parts = {part: [i] for i, part in enumerate(PARTS)} | {name: [7]}
+    path.write_text(json.dumps(parts))
+    with pytest.raises(hp.HaarPoolError, match=f"a graph with a label under {name}"):
+        make_splits(str(path), graphs)
 
 
 @pytest.mark.parametrize("name", BAD_FILES)

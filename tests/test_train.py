@@ -38,7 +38,7 @@ def numbers(folder):
     for line in lines:
         del line["seconds"]
     result = json.loads(Path(folder, "result.json").read_text())
-    del result["seconds"]
+    del result["seconds"], result["folds"]
     return lines, result, Path(folder, "test.csv").read_text()
 
 
@@ -75,6 +75,7 @@ def test_mutag_without_data_folder_and_network():
         own = [row for row in rows if row[0] == str(repeat)]
         accuracy = np.mean([row[2] == row[3] for row in own])
         assert np.isclose(accuracy, result["scores"]["accuracy"]["test"]["each"][repeat])
+        assert len(own) == result["graphs"]["test"][repeat] == 18
         best = min(
             (li for li in lines if li["repeat"] == repeat), key=lambda li: li["validation_loss"]
         )
@@ -82,6 +83,10 @@ def test_mutag_without_data_folder_and_network():
             best["epoch"] == result["best_epoch"][repeat]
             or config["training"]["monitor"] == "score"
         )
+    for part in ("test", "validation"):
+        found = result["scores"]["accuracy"][part]
+        assert np.isclose(found["mean"], np.mean(found["each"]))
+        assert np.isclose(found["std"], np.std(found["each"], ddof=1))
     out, err = run("predict", folder, "MUTAG", "--out", "new.csv")
     assert out == "188 predictions in new.csv\n"
     lines = Path("new.csv").read_text().splitlines()
@@ -147,6 +152,19 @@ def test_an_interrupted_run_says_how_to_go_on():
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err.endswith("haarpool: interrupted; go on with: haarpool train --resume cut\n")
+    process = subprocess.Popen([HAARPOOL, "train", "--resume", "cut", "--quiet"])
+    lines = len(Path("cut/metrics.jsonl").read_text().splitlines())
+    while len(Path("cut/metrics.jsonl").read_text().splitlines()) <= lines + 2:
+        assert process.poll() is None
+        time.sleep(0.01)
+    _, err = run("train", "--resume", "cut", code=2)
+    assert "another process does" in err  # and leaves it alone
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    epochs = [
+        json.loads(line)["epoch"] for line in Path("cut/metrics.jsonl").read_text().splitlines()
+    ]
+    assert epochs == list(range(1, len(epochs) + 1))
     _, err = run("train", "MUTAG", "--out", "cut", code=2)
     assert "go on with it: haarpool train --resume cut" in err
     (line,) = [x for x in Path("cut/config.json").read_text().splitlines() if '"digest"' in x][:1]
@@ -154,6 +172,22 @@ def test_an_interrupted_run_says_how_to_go_on():
     Path("cut/config.json").write_text(text.replace(line, '"digest": "0",'))
     _, err = run("train", "--resume", "cut", code=2)
     assert "start a new run" in err
+
+
+@pytest.mark.parametrize("seconds", [0.3, 1.0, 2.0])
+def test_interrupted_at_any_moment(seconds):
+    """Also while packages are imported, whose complaints would fill the screen."""
+    process = subprocess.Popen(
+        [HAARPOOL, "train", "MUTAG", "--epochs", "100000", "--patience", "100000", "--out", "cut"],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGINT)
+    if process.returncode == 130:  # else Python itself was not up yet
+        assert err.startswith("haarpool: interrupted")
+        assert err.count("\n") == 1
 
 
 def test_early_stopping_and_the_best_epoch():
@@ -169,13 +203,15 @@ def test_early_stopping_and_the_best_epoch():
     ]
     result = train("MUTAG", *SMALL[:2], "--epochs", 20, "--out", "b", "--monitor", "score")
     lines, _, _ = numbers("b")
-    scores = [line["validation_score"] for line in lines]
-    assert scores[result["best_epoch"][0] - 1] == max(scores)
+    keys = [(line["validation_score"], -line["validation_loss"]) for line in lines]
+    assert result["best_epoch"][0] - 1 == keys.index(max(keys))  # of equal scores the lower loss
 
 
 def test_folds_and_files(tmp_path):
     result = train("MUTAG", *SMALL, "--split", "kfold:3", "--out", "folds")
-    assert result["repeats"] == 3
+    assert result["repeats"] == result["folds"] == 3
+    out, _ = run("train", "--resume", "folds")
+    assert "(3 folds)" in out
     assert sum(result["graphs"]["test"]) == 188
     result = train("MUTAG", *SMALL, "--split", "folds/split.json", "--out", "again")
     assert numbers("folds") == numbers("again")

@@ -152,6 +152,8 @@ SETTINGS = {
     "dropout": (["--dropout", "2"], "dropout in [0, 1)"),
     "seed": (["--seed", "-1"], "a seed in"),
     "no such device": (["--device", "gpu9"], "a device of this machine"),
+    "a device that computes nothing": (["--device", "meta"], "a device of this machine"),
+    "threads": (["--threads", "99999999999"], "--threads in 0..1024"),
     "split": (["--split", "half"], "a split: random"),
     "scaffolds of no molecules": (["--split", "scaffold"], "SMILES"),
     "features": (["--features", "colours"], "features of MUTAG out of labels"),
@@ -199,9 +201,36 @@ def test_runs_that_cannot_be_used(trained, tmp_path):
     assert "a whole model.safetensors" in refused("predict", broken, "MUTAG")
     (broken / "config.json").write_text('{"format": 1')
     assert "a whole config.json" in refused("predict", broken, "MUTAG")
+    classes = config["data"] | {"classes": ["-1", "0", "1"]}
+    (broken / "config.json").write_text(json.dumps(config | {"data": classes}))
+    (broken / "model.safetensors").write_bytes(weights)
+    assert "3 names for 2 outputs" in refused("predict", broken, "MUTAG")
     (broken / "config.json").write_text('{"format": 1}')
     (broken / "model.safetensors").write_bytes(weights)
     assert "a whole config.json" in refused("predict", broken, "MUTAG")
+
+
+def test_checkpoints_that_cannot_be_used(trained, tmp_path):
+    broken = shutil.copytree(trained, tmp_path / "broken")
+    shutil.copy(broken / "model.safetensors", broken / "checkpoint.safetensors")
+    assert "a whole checkpoint.safetensors" in refused("train", "--resume", broken)
+    (broken / "checkpoint.safetensors").write_bytes(b"")
+    assert "a whole checkpoint.safetensors" in refused("train", "--resume", broken)
+    (broken / "checkpoint.safetensors").unlink()
+    (broken / "result.json").unlink()
+    (broken / "metrics.jsonl").write_bytes(b"{}\n\xff\n")
+    assert "a whole" in refused("train", "--resume", broken)
+    (broken / "split.json").unlink()
+    assert "a whole split.json" in refused("train", "--resume", broken)
+
+
+def test_one_way_edges(mutag):
+    edges = (mutag / "MINE_A.txt").read_text().splitlines()
+    (mutag / "MINE_edge_labels.txt").unlink()
+    (mutag / "MINE_A.txt").write_text("\n".join(edges[1:]) + "\n")
+    small = ("--arch", "GC8-HP-FC8", "--epochs", 1, "--quiet", "--out", "run")
+    assert "--symmetrize" in refused("train", mutag.parent, *small)
+    run("train", mutag.parent, *small, "--symmetrize")
 
 
 def test_graphs_that_do_not_fit(trained, mutag):

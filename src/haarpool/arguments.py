@@ -89,7 +89,7 @@ def _train(commands: Any, shared: argparse.ArgumentParser) -> None:
         "--class-weights", action="store_const", const=True, help="rare classes count as much"
     )
     how.add_argument("--seed", type=int, metavar="S", help="of everything random [0]")
-    how.add_argument("--repeats", type=int, metavar="R", help="each with a split of its own [1]")
+    how.add_argument("--repeats", type=int, metavar="R", help="each with weights of its own [1]")
     how.add_argument(
         "--split",
         metavar="RULE",
@@ -179,6 +179,7 @@ def _clustering(command: Any) -> None:
     )
     chain.add_argument("--ratio", metavar="R[,R]", help="nodes kept per step [0.5]")
     chain.add_argument("--sizes", metavar="N,N | paper", help="clusters per step, instead of ratio")
+    chain.add_argument("--symmetrize", action="store_true", help="one-way edges count both ways")
     chain.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="of the method"
     )

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -32,7 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(parsed: argparse.Namespace) -> int:
     try:
         module, _, function = parsed.run.partition(".")
-        getattr(import_module(f"haarpool.commands.{module}"), function)(parsed)
+        with _quiet_interrupt():
+            command = getattr(import_module(f"haarpool.commands.{module}"), function)
+        command(parsed)
         sys.stdout.flush()
     except BrokenPipeError:  # `haarpool ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -47,6 +52,25 @@ def _run(parsed: argparse.Namespace) -> int:
         _say(*(interrupt.args or ["interrupted; run it again to go on"]))
         return 130
     return 0
+
+
+@contextmanager
+def _quiet_interrupt() -> Iterator[None]:
+    """While packages are imported, which takes seconds, Ctrl-C ends without their complaints."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: Any) -> None:
+        _say("interrupted")
+        sys.stderr.flush()
+        os._exit(130)
+
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -12,6 +12,8 @@ from haarpool.errors import HaarPoolError
 from haarpool.nn.architecture import Architecture
 from haarpool.recipe import Recipe
 
+MAX_THREADS = 1024
+
 
 @dataclass(frozen=True)
 class RunConfig:
@@ -73,13 +75,14 @@ class RunConfig:
                 raise HaarPoolError(f"{_flag(name)} >= 1", f"{value!r}", "pass a whole number")
         if type(self.seed) is not int or not 0 <= self.seed < 2**31:
             raise HaarPoolError("a seed in 0..2**31-1", f"{self.seed!r}", "take for example 0")
-        if type(self.threads) is not int or self.threads < 0:
-            raise HaarPoolError("--threads >= 0", f"{self.threads!r}", "leave it out")
+        if type(self.threads) is not int or not 0 <= self.threads <= MAX_THREADS:
+            expected = f"--threads in 0..{MAX_THREADS}"
+            raise HaarPoolError(expected, f"{self.threads!r}", "leave it out")
         for name, least in (("lr", 1e-12), ("weight_decay", 0.0)):
             value = getattr(self, name)
             if not (isinstance(value, Real) and least <= float(value) < 1e3):
                 raise HaarPoolError(
-                    f"{_flag(name)} as a number {'> 0' if least else '>= 0'}",
+                    f"{_flag(name)} as a number {'> 0' if least else '>= 0'} and < 1000",
                     f"{value!r}",
                     "take for example 0.001",
                 )

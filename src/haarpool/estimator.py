@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from haarpool.config import RunConfig
 from haarpool.datasets import as_graphs
-from haarpool.datasets.graphs import Graphs, Task
+from haarpool.datasets.graphs import MISSING, Graphs, Task
 from haarpool.errors import HaarPoolError
-from haarpool.folder import RunFolder
+from haarpool.folder import SPLIT, RunFolder
 from haarpool.presets import BEST
 from haarpool.repeats import go
 from haarpool.runs import describe, start_run, task_of
@@ -96,24 +96,15 @@ class _Estimator:
             y = np.asarray(y)
             if len(y) != len(graphs):
                 raise HaarPoolError(f"{len(graphs)} labels", f"{len(y)}", "pass one per graph")
-        elif graphs.task is None or graphs.task == self.task:
+            return _with_classes(graphs, y) if self.task == "classification" else _valued(graphs, y)
+        if graphs.task is None or graphs.task == self.task:
             return graphs
-        elif self.task == "classification":
+        if self.task == "classification":
             raise HaarPoolError(
                 "classes, as whole numbers", "values", "take HaarRegressor, or pass y="
             )
-        else:
-            y = np.array(graphs.classes)[graphs.targets]
-        if self.task == "classification":
-            found, targets = np.unique(y, return_inverse=True)
-            classes = tuple(map(str, found.tolist()))
-            return replace(graphs, task=self.task, classes=classes, targets=targets)
-        try:
-            values = y.astype(np.float64).reshape(len(graphs), -1)
-        except ValueError as error:
-            raise HaarPoolError("numbers as labels", f"{error}", "take HaarClassifier") from error
-        names = tuple(f"y{i}" if values.shape[1] > 1 else "y" for i in range(values.shape[1]))
-        return replace(graphs, task=self.task, classes=(), targets=values, target_names=names)
+        names = np.array([*graphs.classes, np.nan], object)  # a missing class is the last one
+        return _valued(graphs, names[graphs.targets])
 
     @property
     def trained(self) -> TrainedModel:
@@ -159,22 +150,31 @@ class HaarClassifier(_Estimator):
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """(C,) the classes, as text."""
-        return np.array(self.trained.classes)
+        """(C,) the classes: whole numbers if all of them are, else text."""
+        names = self.trained.classes
+        whole = all(name.removeprefix("-").isdecimal() for name in names)
+        return np.array([int(name) for name in names] if whole else names)
 
     def predict_proba(self, graphs: Any) -> NDArray[np.float64]:
         """(G, C) probabilities of the classes."""
         return self._outputs(graphs)
 
     def predict(self, graphs: Any) -> NDArray[Any]:
-        """(G,) the most probable class of each graph, as text."""
+        """(G,) the most probable class of each graph."""
         return np.asarray(self.classes_[self._outputs(graphs).argmax(axis=1)])
 
     def score(self, graphs: Any, y: Any = None) -> float:
-        """Accuracy, by the labels `y` or those that the graphs have."""
-        found = as_graphs(graphs)
-        labels = [str(one) for one in (np.asarray(y).tolist() if y is not None else _names(found))]
-        return float(np.mean(self.predict(found) == np.array(labels)))
+        """Accuracy, by the labels `y` or those that the graphs have; others are left out."""
+        found = self._labelled(as_graphs(graphs), y)
+        if found.task is None or not found.is_labelled.any():
+            raise HaarPoolError("graphs with classes", "graphs without", "pass y=")
+        known = found.take(np.flatnonzero(found.is_labelled))
+        own = np.array(self.trained.classes)[self._outputs(known).argmax(axis=1)]
+        return float(np.mean(own == np.array(known.classes)[known.targets]))
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks before it cross-validates."""
+        return _tags("classifier")
 
 
 class HaarRegressor(_Estimator):
@@ -194,11 +194,37 @@ class HaarRegressor(_Estimator):
             raise HaarPoolError("graphs with values", "graphs without", "pass y=")
         return scores_of(self.task, self._outputs(found), found.targets)["r2"]
 
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks before it cross-validates."""
+        return _tags("regressor")
 
-def _names(graphs: Graphs) -> list[str]:
-    if graphs.task != "classification" or graphs.targets is None:
-        raise HaarPoolError("graphs with classes", "graphs without", "pass y=")
-    return [graphs.classes[target] for target in graphs.targets]
+
+def _with_classes(graphs: Graphs, y: NDArray[Any]) -> Graphs:
+    """Graphs with these labels as classes; None and NaN are no label."""
+    known = np.array([one is not None and one == one for one in y.tolist()], bool)
+    names, numbers = np.unique(y[known], return_inverse=True)
+    targets = np.full(len(y), MISSING)
+    targets[known] = numbers
+    classes = tuple(
+        str(int(v) if isinstance(v, float) and v == int(v) else v) for v in names.tolist()
+    )
+    return replace(graphs, task="classification", classes=classes, targets=targets)
+
+
+def _valued(graphs: Graphs, y: NDArray[Any]) -> Graphs:
+    """Graphs with these labels as values."""
+    try:
+        values = y.astype(np.float64).reshape(len(graphs), -1)
+    except (ValueError, TypeError) as error:
+        raise HaarPoolError("numbers as labels", f"{error}", "take HaarClassifier") from error
+    names = tuple(f"y{i}" if values.shape[1] > 1 else "y" for i in range(values.shape[1]))
+    return replace(graphs, task="regression", classes=(), targets=values, target_names=names)
+
+
+def _tags(kind: str) -> Any:
+    from sklearn.utils import Tags, TargetTags
+
+    return Tags(estimator_type=kind, target_tags=TargetTags(required=False))
 
 
 def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | HaarRegressor:
@@ -215,4 +241,6 @@ def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | Haa
     kept = {k: v for k, v in config["training"].items() if k not in ("repeats", "split")}
     estimator = cls(device=device, **kept)
     estimator._trained, estimator._about = model, dict(config)
+    if folder.has(SPLIT):
+        estimator._split = (folder.path / SPLIT).read_text()
     return estimator

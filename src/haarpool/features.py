@@ -196,14 +196,15 @@ def _encode(
             "take a dataset of the same kind, or other features",
         )
     if part.kind != "labels":
-        wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
-        if wrong.size:
+        with np.errstate(over="ignore"):
+            singles = values.astype(np.float32)
+        for row, column in np.argwhere(~np.isfinite(singles))[:1].tolist():
             raise HaarPoolError(
-                f"finite numbers as {part.kind!r} of each {what}",
-                f"NaN or infinity in {graphs.where(int(owner[wrong[0]]))} of {graphs.name}",
-                "clean the features or drop this graph",
+                f"finite numbers as {part.kind!r} of each {what}, also in float32",
+                f"{values[row, column]:g} in {graphs.where(int(owner[row]))} of {graphs.name}",
+                "clean or scale the features, or drop this graph",
             )
-        return values
+        return singles
     parts = []
     for column, known in zip(values.T, part.values, strict=True):
         same = column[:, None] == np.array(known)

@@ -15,11 +15,13 @@ No file holds a pickle, and none is ever half-written.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -30,7 +32,7 @@ from haarpool.storage import write_text, written_whole
 FORMAT = 1  # of the folder; a version of haarpool reads its own and older ones
 CONFIG, SPLIT, METRICS = "config.json", "split.json", "metrics.jsonl"
 MODEL, TEST, RESULT, REPORT = "model.safetensors", "test.csv", "result.json", "report.html"
-CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINT, LOCK = "checkpoint.safetensors", ".lock"
 
 
 class RunFolder:
@@ -49,7 +51,7 @@ class RunFolder:
         cls.check_new(path)
         folder = cls(path)
         try:
-            folder.path.mkdir(parents=True, exist_ok=True)
+            folder.path.mkdir(parents=True, exist_ok=folder.path.is_dir())
         except OSError as error:
             raise HaarPoolError(
                 "a folder for the run", f"{folder.path} ({error})", "name another one with --out"
@@ -90,6 +92,22 @@ class RunFolder:
             )
         return folder
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from training in the same folder."""
+        lock = FileLock(self.path / LOCK)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise HaarPoolError(
+                "a run that nobody trains", f"{self.path}, which another process does", "wait"
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+            self.remove(LOCK)
+
     def config(self) -> dict[str, Any]:
         """What `config.json` says."""
         return self.read_json(CONFIG)
@@ -117,7 +135,8 @@ class RunFolder:
         """The lines of `metrics.jsonl`; one that was cut off is left out."""
         found = []
         path = self.path / METRICS
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        for line in text.splitlines():
             try:
                 found.append(json.loads(line))
             except ValueError:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from haarpool.datasets.names import ALIASES
 from haarpool.errors import HaarPoolError
 
 Settings = Mapping[str, Any]  # of `RunConfig`
@@ -72,7 +73,8 @@ def preset(which: str, dataset: str) -> Settings:
     if which != "paper":
         raise HaarPoolError(f"a preset out of {', '.join(PRESETS)}", f"{which!r}", "take best")
     try:
-        return PAPER[dataset.lower()]
+        name = dataset.lower()
+        return PAPER[ALIASES.get(name, name).lower()]
     except KeyError:
         raise HaarPoolError(
             f"a dataset of the paper for --preset paper: {', '.join(PAPER)}",

@@ -51,7 +51,12 @@ def go(
 
 
 def _go(run: Run, folder: RunFolder | None, resume: bool, progress: bool | None) -> Run:
-    fit = _restore(run, folder) if resume and folder is not None else None
+    fit = None
+    if resume and folder is not None:
+        try:
+            fit = _restore(run, folder)
+        except (KeyError, TypeError, AttributeError, IndexError, RuntimeError) as error:
+            raise folder.damaged(CHECKPOINT, error) from error
     keep = folder if run.team.leads else None
     hidden = (None if progress is None else not progress) if run.team.leads else True
     for repeat in range(len(run.outcomes), len(run.splits)):

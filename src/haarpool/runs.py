@@ -23,7 +23,7 @@ from haarpool.features import Encoding
 from haarpool.minibatches import Minibatches
 from haarpool.nn import Network, build_model
 from haarpool.scores import SCORES
-from haarpool.splits import Split, make_splits
+from haarpool.splits import Split, make_splits, num_folds
 from haarpool.team import Team
 from haarpool.trained import ChainSummary, TrainedModel, prepare
 from haarpool.training import Epoch, seeded, uses_bfloat16
@@ -73,12 +73,15 @@ class Run:
     def result(self) -> dict[str, Any]:
         """The scores of all repeats, as plain data."""
         task = task_of(self.graphs)
-        names = [name for name in SCORES[task] if all(name in o.test for o in self.outcomes)]
+        # Some scores are not defined for a part that holds one class, or one graph.
+        parts = [part for o in self.outcomes for part in (o.validation, o.test)]
+        names = [name for name in SCORES[task] if all(name in part for part in parts)]
         return {
             "dataset": self.graphs.name,
             "arch": self.config.arch,
             "metric": SCORES[task][0],
             "repeats": len(self.outcomes),
+            "folds": num_folds(self.config.split),
             "scores": {
                 name: {
                     part: _statistics([getattr(o, part)[name] for o in self.outcomes])
@@ -149,6 +152,7 @@ def start_run(
         rule = "random" if graphs.split is None else "given"
         config = replace(config, split=rule)
     splits = splits or make_splits(rule, graphs, config.seed, config.repeats)
+    _check_values(graphs, splits)
     encoding = replace(Encoding.fit(graphs, config.features), edges=())  # networks see weights
     network = make_network(config, graphs, encoding)
     with team.leader_first():
@@ -157,6 +161,19 @@ def start_run(
             progress=progress if team.leads else False, example=_example(graphs),
         )  # fmt: skip
     return Run(graphs, config, encoding, splits, team, batches, chains)
+
+
+def _check_values(graphs: Graphs, splits: list[Split]) -> None:
+    """Every target needs a value to learn from."""
+    if graphs.task != "regression" or graphs.targets is None:
+        return
+    for split in splits:
+        known = np.isfinite(graphs.targets[split.train]).any(axis=0)
+        if not known.all():
+            name = graphs.target_names[int(np.flatnonzero(~known)[0])]
+            raise HaarPoolError(
+                f"a value of {name!r} in every training part", "none in one", "leave it out"
+            )
 
 
 def _example(graphs: Graphs) -> int:

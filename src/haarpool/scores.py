@@ -72,10 +72,10 @@ def regression_scores(value: NDArray[Any], target: NDArray[Any]) -> dict[str, fl
             continue
         error, spread = own[known] - true[known], true[known] - true[known].mean()
         square, total = (error**2).mean(), (spread**2).mean()
-        r2 = 1 - square / total if total > 0 else np.nan
+        r2 = 1 - square / total if total > 0 else np.nan  # one value, or all the same
         each.append((np.abs(error).mean(), np.sqrt(square), r2))
-    means = np.array(each).mean(axis=0)
-    return dict(zip(SCORES["regression"], means.tolist(), strict=True))
+    means = dict(zip(SCORES["regression"], np.array(each).mean(axis=0).tolist(), strict=True))
+    return {name: value for name, value in means.items() if np.isfinite(value)}
 
 
 def _area(score: NDArray[Any], positive: NDArray[np.bool_]) -> float:

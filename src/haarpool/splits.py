@@ -38,9 +38,10 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
     Args:
         rule: "random": a fresh 80/10/10 split per repeat. "kfold:K": K splits per repeat, in which
             each fold tests once and the next one chooses the epoch; classes are spread evenly.
-            "scaffold": molecules of one scaffold stay together, rare scaffolds test. "given": the
-            published split. Else a JSON file with {"train": [...], "validation": [...],
-            "test": [...]}, graphs counted from 0, or a list of such.
+            "scaffold": molecules of one scaffold stay together, frequent scaffolds train; "given":
+            the published split; these two are the same in every repeat. Else a JSON file with
+            {"train": [...], "validation": [...], "test": [...]}, graphs counted from 0, or a list
+            of such.
         graphs: the dataset.
         seed: of the shuffles; repeat r takes (seed, r).
         repeats: how often.
@@ -67,6 +68,12 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
     return splits
 
 
+def num_folds(rule: str) -> int | None:
+    """K of "kfold:K"; None for other rules."""
+    name, _, number = rule.partition(":")
+    return int(number) if name == "kfold" and number.isdecimal() else None
+
+
 def _random(labelled: Ints, seed: int, repeat: int) -> Split:
     order = np.random.default_rng([seed, repeat]).permutation(labelled)
     tenth = max(1, len(order) // 10)
@@ -78,10 +85,9 @@ def _random(labelled: Ints, seed: int, repeat: int) -> Split:
 
 
 def _folds(rule: str, graphs: Graphs, labelled: Ints, seed: int, repeat: int) -> list[Split]:
-    number = rule.partition(":")[2]
-    if not number.isdecimal() or int(number) < 3:
+    k = num_folds(rule)
+    if k is None or k < 3:
         raise HaarPoolError("kfold:K with K >= 3", f"{rule!r}", "take for example kfold:10")
-    k = int(number)
     if len(labelled) < k:
         raise HaarPoolError(
             f"at least {k} graphs with a label for {rule}",
@@ -115,12 +121,10 @@ def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:
     # Large groups come first and train, so that what tests has scaffolds that were not seen.
     train, validation, test = list[int](), list[int](), list[int]()
     for group in sorted(groups.values(), key=lambda members: (-len(members), members)):
-        if len(train) + len(group) <= 0.8 * len(labelled):
+        if not train or len(train) + len(group) <= 0.8 * len(labelled):
             train += group
-        elif len(validation) < 0.1 * len(labelled):
-            validation += group
         else:
-            test += group
+            (validation if len(validation) <= len(test) else test).extend(group)
     parts = (train, validation, test)
     if not all(parts):
         raise HaarPoolError(
@@ -179,7 +183,13 @@ def _checked(given: Any, graphs: Graphs, where: str) -> Split:
             f"graph {twice} twice",
             "leave it in one part only",
         )
-    return _sorted(*(part[graphs.is_labelled[part]] for part in parts))
+    labelled = [part[graphs.is_labelled[part]] for part in parts]
+    for name, part in zip(PARTS, labelled, strict=True):
+        if not len(part):
+            raise HaarPoolError(
+                f"a graph with a label under {name} in {where}", "none", "add one, or its label"
+            )
+    return _sorted(*labelled)
 
 
 def _sorted(*parts: Ints) -> Split:

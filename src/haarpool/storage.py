@@ -40,11 +40,11 @@ def written_whole(path: str | PathLike[str]) -> Iterator[Path]:
     path = Path(path)
     partial = path.parent / f".{uuid.uuid4().hex}"
     try:
+        if "\0" in str(path):
+            raise OSError("no file can have this name")
         yield partial
         os.replace(partial, path)
-    except (OSError, ValueError) as error:  # a ValueError is a name that no file can have
-        if isinstance(error, HaarPoolError):
-            raise
+    except OSError as error:
         raise HaarPoolError(
             "a place to write to", f"{path} ({error})", "choose another file"
         ) from error

@@ -89,6 +89,8 @@ def find_device(name: str = "auto", local: int = 0) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
+        if device.type not in ("cpu", "cuda", "mps", "xpu"):
+            raise RuntimeError("nothing is computed there")
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).splitlines()[0][:80]

@@ -133,6 +133,9 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
             **{name: settings[name] for name in ("domain", "tied", "dropout", "width")},
         )
         network.load_state_dict(under("network.", tensors))
+        names = data["classes"] if data["task"] == "classification" else data["target_names"]
+        if len(names) != network.out_channels:
+            raise ValueError(f"{len(names)} names for {network.out_channels} outputs")
         return TrainedModel(
             network.to(device).eval(),
             Encoding.from_json(data["encoding"]),
@@ -142,7 +145,7 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
             scale_from(tensors),
             settings["chain"],
         )
-    except (KeyError, TypeError, RuntimeError) as error:
+    except (KeyError, TypeError, RuntimeError, ValueError) as error:
         raise folder.damaged(CONFIG, error) from error
 
 

@@ -124,14 +124,10 @@ class Fit:
             group["lr"] = lr
         with self._random(epoch):
             train_loss = self._train(np.random.default_rng(self._seeds(epoch)), on_step)
-        if not math.isfinite(train_loss):
-            raise HaarPoolError(
-                "a finite training loss",
-                f"{train_loss} in epoch {epoch} of repeat {self.repeat + 1}",
-                f"lower the learning rate, now {self.config.lr:g}, with --lr",
-            )
+        self._check("training", train_loss, epoch)
         output = self.outputs(self.split.validation)
         loss, score = self.judge(output, self.split.validation)
+        self._check("validation", loss, epoch)
         better = self._is_better(loss, score)
         if better:
             self.best = {k: v.detach().cpu().clone() for k, v in self.network.state_dict().items()}
@@ -139,6 +135,14 @@ class Fit:
         self.progress = found if better else self.progress._replace(epoch=epoch)
         seconds = time.perf_counter() - start
         return Epoch(self.repeat, epoch, train_loss, loss, score, lr, seconds, better)
+
+    def _check(self, part: str, loss: float, epoch: int) -> None:
+        if not math.isfinite(loss):
+            raise HaarPoolError(
+                f"a finite {part} loss",
+                f"{loss} in epoch {epoch} of repeat {self.repeat + 1}",
+                f"lower the learning rate, now {self.config.lr:g}, with --lr",
+            )
 
     def _train(self, generator: np.random.Generator, on_step: Callable[[], object]) -> float:
         self.network.train()

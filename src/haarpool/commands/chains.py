@@ -132,7 +132,6 @@ def _recipes(arguments: Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
         "num_levels": arguments.levels,
         "top": None if arguments.open else 1,
         "seed": arguments.seed,
-        "symmetrize": arguments.symmetrize,
     }
     del recipe["method"]
     for method in methods:  # all of them, before the first one starts to work
@@ -149,6 +148,7 @@ def chain_settings(arguments: Namespace) -> dict[str, Any]:
         "ratio": None if ratio is None else _numbers(ratio, "--ratio"),
         "sizes": sizes if sizes in (None, "paper") else _numbers(sizes, "--sizes", many=True),
     }
+    settings["symmetrize"] = arguments.symmetrize or None
     return {k: v for k, v in settings.items() if v is not None} | _options(arguments)
 
 

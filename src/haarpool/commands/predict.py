@@ -25,11 +25,14 @@ def predict(arguments: Namespace) -> None:
     """`haarpool predict`."""
     folder = RunFolder.open(arguments.run_folder)
     model = load_model(folder, find_device(arguments.device))
-    smiles = arguments.smiles or folder.config()["data"]["read"].get("smiles")
+    smiles = arguments.smiles
+    if smiles is None and str(arguments.input).lower().endswith((".csv", ".tsv")):
+        smiles = folder.config()["data"].get("read", {}).get("smiles")
     blocks = stream_graphs(arguments.input, arguments.root, smiles=smiles, strict=arguments.strict)
     hidden = True if arguments.quiet else None
     done = 0
     with (
+        _interruptible(),
         tqdm(desc="predictions", unit=" graphs", disable=hidden, leave=False) as bar,
         _output(arguments.out) as file,
     ):
@@ -43,6 +46,14 @@ def predict(arguments: Namespace) -> None:
             bar.update(len(graphs))
     if arguments.out:
         print(f"{done:,} predictions in {arguments.out}")
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; no file was written") from None
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import torch
 
 from haarpool.commands.chains import chain_settings
 from haarpool.config import RunConfig
-from haarpool.datasets import read_graphs
+from haarpool.datasets import local_source, read_graphs
 from haarpool.errors import HaarPoolError
 from haarpool.folder import CHECKPOINT, REPORT, RESULT, SPLIT, RunFolder
 from haarpool.presets import preset
@@ -80,6 +81,8 @@ def _resume(arguments: Namespace, team: Team) -> tuple[Run | None, RunFolder]:
     saved = folder.config()
     try:
         config, read = RunConfig.from_json(saved["training"]), saved["data"]["read"]
+        if not folder.has(SPLIT):
+            raise folder.damaged(SPLIT, "it is not there")
         graphs = read_graphs(**read)
         splits = make_splits(str(folder.path / SPLIT), graphs)
         run = start_run(graphs, config, team, progress=_bars(arguments), splits=splits)
@@ -103,9 +106,8 @@ def _resume(arguments: Namespace, team: Team) -> tuple[Run | None, RunFolder]:
 
 def _go(run: Run, folder: RunFolder, arguments: Namespace) -> None:
     try:
-        go(run, folder, resume=bool(arguments.resume), progress=_bars(arguments))
-        if run.team.leads:
-            _keep(run, folder)
+        with folder.locked() if run.team.leads else nullcontext():
+            _train(run, folder, arguments)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted; go on with: haarpool train --resume {folder.path}"
@@ -116,6 +118,12 @@ def _go(run: Run, folder: RunFolder, arguments: Namespace) -> None:
             str(error).split(". ")[0],
             f"lower --batch-size, now {run.config.batch_size}",
         ) from error
+
+
+def _train(run: Run, folder: RunFolder, arguments: Namespace) -> None:
+    go(run, folder, resume=bool(arguments.resume), progress=_bars(arguments))
+    if run.team.leads:
+        _keep(run, folder)
 
 
 def _keep(run: Run, folder: RunFolder) -> None:
@@ -148,6 +156,8 @@ def _show(folder: RunFolder, arguments: Namespace) -> None:
     metric, many = result["metric"], result["repeats"]
     scores = result["scores"][metric]
     repeats = "1 repeat" if many == 1 else f"{many} repeats"
+    if folds := result["folds"]:
+        repeats = f"{folds} folds" + (f", {many // folds} times" if many > folds else "")
     shown = {part: _number(metric, scores[part]) for part in ("test", "validation")}
     print(f"{result['dataset']}, {result['arch']}")
     print(f"test {metric} {shown['test']} ({repeats}), validation {shown['validation']}")
@@ -185,8 +195,8 @@ def _tied(text: str) -> Any:
 def _reading(arguments: Namespace) -> dict[str, Any]:
     read = {name: getattr(arguments, name) for name in _READING}
     read["targets"] = [one for one in (read["targets"] or "").split(",") if one]
-    if Path(read["source"]).exists():  # from wherever it is resumed
-        read["source"] = str(Path(read["source"]).resolve())
+    if (path := local_source(read["source"], read["root"])) is not None:
+        read["source"] = str(path)  # so that it is found from wherever the run is resumed
     if read["root"] is not None:
         read["root"] = str(Path(read["root"]).resolve())
     return read

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from haarpool.datasets.graphs import Graphs, Task
-from haarpool.datasets.places import find_dataset, known_datasets
+from haarpool.datasets.labels import check_targets
+from haarpool.datasets.places import TABLES, find_dataset, known_datasets, local_source
 from haarpool.datasets.summary import summary
 from haarpool.datasets.triangles import read_triangles
 from haarpool.datasets.tu import read_tu
@@ -20,6 +21,7 @@ __all__ = [
     "as_graphs",
     "find_dataset",
     "known_datasets",
+    "local_source",
     "read_graphs",
     "stream_graphs",
     "summary",
@@ -41,8 +43,9 @@ def read_graphs(
 
     Args:
         source: a name (any of the TU collection, "triangles", "qm7"), or the path of a folder in
-            TU layout, of a CSV file with a column of SMILES, or of a `.pt` list of PyG `Data`.
-        root: the folder that holds datasets; see `find_dataset` for where else they are found.
+            TU layout, of a `.csv` or `.tsv` file with a column of SMILES, or of a `.pt` list of
+            PyG `Data`.
+        root: a folder that holds datasets; see `find_dataset` for where else they are found.
         task: "classification" or "regression"; else found out.
         smiles, targets: columns of a CSV file.
         strict: refuse bad SMILES, which are skipped otherwise.
@@ -57,25 +60,27 @@ def read_graphs(
         raise HaarPoolError("the task classification or regression", f"{task!r}", "leave it out")
     place = find_dataset(source, root)
     kind = "triangles" if place is None else place.suffix.lower()
-    if kind != ".csv" and (smiles is not None or targets):
+    if kind not in TABLES and (smiles is not None or targets):
         got = f"{str(source)!r} together with columns"
         raise HaarPoolError("a CSV file", got, "leave out --smiles and --target")
     if place is None:
         return read_triangles(seed, task, progress=progress)
-    if kind == ".csv":
+    if kind in TABLES:
         from haarpool.datasets.smiles import read_smiles
 
         columns = [targets] if isinstance(targets, str) else targets
-        return read_smiles(place, smiles, columns, task=task, strict=strict, progress=progress)
-    if kind == ".pt":
+        graphs = read_smiles(place, smiles, columns, task=task, strict=strict, progress=progress)
+    elif kind == ".pt":
         from haarpool.datasets.saved import read_saved
 
-        return read_saved(place, task)
-    if kind == ".mat":
+        graphs = read_saved(place, task)
+    elif kind == ".mat":
         from haarpool.datasets.qm7 import read_qm7
 
-        return read_qm7(place, task)
-    return read_tu(place, task)
+        graphs = read_qm7(place, task)
+    else:
+        graphs = read_tu(place, task)
+    return check_targets(graphs)
 
 
 def stream_graphs(
@@ -96,7 +101,7 @@ def stream_graphs(
     [100, 88]
     """
     place = find_dataset(source, root)
-    if place is not None and place.suffix.lower() == ".csv":
+    if place is not None and place.suffix.lower() in TABLES:
         from haarpool.datasets.smiles import stream_smiles
 
         yield from stream_smiles(place, smiles, strict=strict, block=block)
@@ -113,7 +118,7 @@ def as_graphs(graphs: Any) -> Graphs:
     188
     """
     if isinstance(graphs, Graphs):
-        return graphs
+        return check_targets(graphs)
     if isinstance(graphs, str | PathLike):
         return read_graphs(graphs)
     from haarpool.datasets.saved import from_data_list
@@ -123,4 +128,4 @@ def as_graphs(graphs: Any) -> Graphs:
     except TypeError as error:
         got = f"{type(graphs).__name__}"
         raise HaarPoolError("a list of PyG Data or a dataset", got, "put it into a list") from error
-    return from_data_list(many, getattr(graphs, "name", "graphs"))
+    return check_targets(from_data_list(many, getattr(graphs, "name", "graphs")))

@@ -39,6 +39,7 @@ class Graphs:
         ids: (G,) names of graphs, for instance SMILES.
         id_name: what these are.
         places: (G,) the line of its file in which each graph stands.
+        numbers: (G,) of each graph in the whole input, for a part of it; None for all of it.
         default_features: the kind of features to take where nobody chose one.
     """
 
@@ -56,6 +57,7 @@ class Graphs:
     ids: tuple[str, ...] | None = None
     id_name: str = "graph"
     places: Ints | None = None
+    numbers: Ints | None = None
     default_features: str | None = None
 
     def __len__(self) -> int:
@@ -98,9 +100,9 @@ class Graphs:
         return np.asarray(np.isfinite(self.targets).any(axis=1))
 
     def where(self, graph: int) -> str:
-        """A graph in the words of an error, graphs counted from 0."""
+        """A graph in the words of an error, by its number in the whole input, from 0."""
         line = "" if self.places is None else f" (line {self.places[graph]})"
-        return f"graph {graph}{line}"
+        return f"graph {graph if self.numbers is None else self.numbers[graph]}{line}"
 
     def take(self, graphs: Ints) -> Graphs:
         """Some of the graphs, in the order given."""
@@ -120,6 +122,7 @@ class Graphs:
             split=None,
             ids=None if self.ids is None else tuple(self.ids[g] for g in graphs.tolist()),
             places=None if self.places is None else self.places[graphs],
+            numbers=graphs if self.numbers is None else self.numbers[graphs],
         )
 
     def digest(self) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Sequence
 from hashlib import sha256
 from importlib.util import find_spec
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 
@@ -17,8 +19,9 @@ from haarpool.errors import HaarPoolError
 
 Source = str | PathLike[str]
 
-FILES = (".csv", ".pt", ".mat", ".zip")
-EXPECTED = "the name of a dataset, or a folder in TU layout, a .csv or a .pt file"
+TABLES = (".csv", ".tsv")
+FILES = (*TABLES, ".pt", ".mat", ".zip")
+EXPECTED = "the name of a dataset, or a folder in TU layout, a .csv, .tsv or .pt file"
 REMEDY = "pass --root DIR or set HAARPOOL_DATA to the folder that holds datasets"
 # The files of MUTAG as the wheel of grakel carries them.
 GRAKEL = {
@@ -33,25 +36,26 @@ GRAKEL = {
 def find_dataset(source: Source, root: Source | None = None) -> Path | None:
     """The file, or the folder of raw files, of a dataset; None for one that has to be generated.
 
+    A name is looked for below `root`, then below HAARPOOL_DATA, then in the current folder, then
+    among the published datasets. A source with a separator in it is a path and nothing else.
+
     Args:
         source: a name, without regard to case, or the path of a folder in TU layout, of a zip file
-            with one, of a `.csv`, a `.pt` or of `qm7.mat`.
-        root: the folder that holds datasets; else the environment variable HAARPOOL_DATA.
+            with one, of a `.csv`, a `.tsv`, a `.pt` or of `qm7.mat`.
+        root: a folder that holds datasets.
     """
     if root is not None and not Path(root).is_dir():
         raise HaarPoolError("a folder that holds datasets", f"{root}", "check --root")
-    name = ALIASES.get(str(source).lower(), str(source))
-    base = root or os.environ.get("HAARPOOL_DATA")
-    places = [*_under(Path(base), name)] if base else []
-    places.append(Path(source))
-    for place in places:
+    *below, here = _places(source, root)
+    for place in (*below, here):
         if (found := _dataset_in(place)) is not None:
             return found
-    for place in places:
-        if place.is_dir():
-            got = f"the folder {place} without NAME_A.txt and NAME_graph_indicator.txt"
-            raise HaarPoolError(EXPECTED, got, "check the folder")
-    wanted = name.lower()
+    if _is_path(source):
+        raise _none_at(here)
+    for place in below:
+        if place.is_dir():  # a dataset of that name was meant to be there
+            raise _none_at(place)
+    wanted = _name(source).lower()
     if wanted == "triangles":
         return None
     if wanted == "mutag" and (shipped := _shipped()) is not None:
@@ -61,7 +65,26 @@ def find_dataset(source: Source, root: Source | None = None) -> Path | None:
     for known in TU_NAMES:
         if known.lower() == wanted:
             return download_tu(known, cache_folder() / "downloads")
-    raise _unknown(str(source), base)
+    if here.exists() or here.suffix.lower() in FILES:
+        raise _none_at(here)
+    raise _unknown(str(source), _bases(root))
+
+
+def local_source(source: Source, root: Source | None = None) -> Path | None:
+    """The absolute path of a source that is read from where it says, so that any folder can use it.
+
+    None for a dataset that is found by its name, and for what is no dataset.
+
+    Args:
+        source, root: as in `find_dataset`.
+
+    >>> local_source("MUTAG") is None
+    True
+    """
+    for place in _places(source, root):
+        if _dataset_in(place) is not None:
+            return place.absolute() if place == Path(source) else None
+    return None
 
 
 def known_datasets(root: Source | None = None) -> list[tuple[str, str]]:
@@ -70,9 +93,8 @@ def known_datasets(root: Source | None = None) -> list[tuple[str, str]]:
     >>> dict(known_datasets())["COLLAB"]
     'download'
     """
-    base = root or os.environ.get("HAARPOOL_DATA")
     found: dict[str, str] = {}
-    for folder in [*([Path(base)] if base else []), cache_folder() / "downloads"]:
+    for folder in [*_bases(root), cache_folder() / "downloads"]:
         for place in sorted(folder.iterdir()) if folder.is_dir() else []:
             if place.is_dir() and _dataset_in(place) is not None:
                 found.setdefault(place.name, str(place))
@@ -80,6 +102,26 @@ def known_datasets(root: Source | None = None) -> list[tuple[str, str]]:
     others = {"MUTAG": "grakel" if _shipped() else "download", "triangles": "generated"}
     others |= {"qm7": "download"} | {name: "download" for name in TU_NAMES if name != "MUTAG"}
     return [*found.items(), *(pair for pair in others.items() if pair[0].lower() not in here)]
+
+
+def _bases(root: Source | None) -> list[Path]:
+    """The folders that hold datasets."""
+    given = (root, os.environ.get("HAARPOOL_DATA"))
+    return [Path(base) for base in given if base]
+
+
+def _is_path(source: Source) -> bool:
+    return os.path.basename(source) != str(source) or str(source) in (os.curdir, os.pardir)
+
+
+def _name(source: Source) -> str:
+    return ALIASES.get(str(source).lower(), str(source))
+
+
+def _places(source: Source, root: Source | None) -> list[Path]:
+    """Where to look for a dataset, in this order; the last place is the source as a path."""
+    bases = [] if _is_path(source) else _bases(root)
+    return [*(place for base in bases for place in _under(base, _name(source))), Path(source)]
 
 
 def _under(base: Path, name: str) -> list[Path]:
@@ -123,19 +165,30 @@ def _shipped() -> Path | None:
     return folder
 
 
-def _unknown(name: str, base: Source | None) -> HaarPoolError:
-    folder = Path(base) if base else None
-    here = (
-        sorted(p.name for p in folder.iterdir() if p.is_dir()) if folder and folder.is_dir() else []
-    )
-    if Path(name).suffix.lower() in FILES or Path(name).name != name:
-        return HaarPoolError(EXPECTED, f"{name!r}, which is not there", "check the path")
-    known = {known.lower(): known for known in ("triangles", "qm7", *TU_NAMES, *here)}
+def _none_at(place: Path) -> HaarPoolError:
+    """The error for a path without dataset."""
+    if place.is_dir():
+        got = f"the folder {place} without NAME_A.txt and NAME_graph_indicator.txt"
+        return HaarPoolError(EXPECTED, got, "check the folder")
+    if place.exists():
+        return HaarPoolError(EXPECTED, f"the file {place}", "check the file")
+    return HaarPoolError(EXPECTED, f"{str(place)!r}, which is not there", "check the path")
+
+
+def _unknown(name: str, bases: Sequence[Path]) -> HaarPoolError:
+    """The error for a name that nobody knows."""
+    here = {
+        base: sorted(path.name for path in base.iterdir() if path.is_dir())
+        for base in bases
+        if base.is_dir()
+    }
+    names = ("triangles", "qm7", *TU_NAMES, *chain.from_iterable(here.values()))
+    known = {known.lower(): known for known in names}
     close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
     if close:
         remedy = f"did you mean {known[close[0]]}?"
-    elif base:
-        remedy = f"{base} has {', '.join(here) or 'none'}"
+    elif here:
+        remedy = "; ".join(f"{base} has {', '.join(own) or 'none'}" for base, own in here.items())
     else:
         remedy = REMEDY
     return HaarPoolError(EXPECTED, f"{name!r}", remedy)

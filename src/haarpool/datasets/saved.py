@@ -14,7 +14,8 @@ from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 
-from haarpool.datasets.graphs import MISSING, Floats, Graphs, Task
+from haarpool.datasets.graphs import Floats, Graphs, Task
+from haarpool.datasets.labels import as_classes
 from haarpool.errors import HaarPoolError
 from haarpool.graph import as_array, entries_of
 
@@ -127,20 +128,18 @@ def _targets(graphs: Sequence[Any], task: Task | None) -> Mapping[str, Any]:
         if y.size != first.size or (y.dtype.kind in "biu") != whole or y.dtype.kind not in "biuf":
             expected = f"y with {first.size} of {'whole' if whole else 'real'} numbers"
             raise _wrong(g, expected, f"{y.size}, dtype {y.dtype}", "give all graphs the same")
-    values = np.full((len(graphs), first.size), np.nan)
-    values[list(given)] = np.stack(list(given.values()))
     task = task or ("classification" if whole else "regression")
     if task == "regression":
+        values = np.full((len(graphs), first.size), np.nan)
+        values[list(given)] = np.stack(list(given.values()))
         names = ("y",) if first.size == 1 else tuple(f"y {t + 1}" for t in range(first.size))
         return {"task": task, "targets": values, "target_names": names}
-    wrong = np.flatnonzero((values % 1 != 0).any(axis=1) & np.isfinite(values).any(axis=1))
-    if first.size > 1 or wrong.size:
-        g = int(wrong[0]) if wrong.size else next(iter(given))
-        raise _wrong(g, "y as one whole number", f"{given[g]}", "take --task regression")
-    known = np.isfinite(values[:, 0])
-    classes = np.unique(values[known])
-    numbers = np.where(known, np.searchsorted(classes, values[:, 0]), MISSING)
-    return {"task": task, "targets": numbers, "classes": tuple(f"{value:g}" for value in classes)}
+    for g, y in given.items():
+        if y.size != 1 or not (np.isnan(y[0]) or float(y[0]).is_integer()):
+            raise _wrong(g, "y as one whole number", f"{y}", "take --task regression")
+    labels = [given[g].item() if g in given else None for g in range(len(graphs))]
+    numbers, classes = as_classes(labels)
+    return {"task": task, "targets": numbers, "classes": classes}
 
 
 def _wrong(g: int, expected: str, got: str, remedy: str) -> HaarPoolError:

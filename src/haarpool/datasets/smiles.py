@@ -17,7 +17,7 @@ from haarpool.datasets.graphs import Floats, Graphs, Task
 from haarpool.datasets.table import Row, read_rows, read_targets
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 
-SHOWN = 5  # bad SMILES that a message lists
+SHOWN = 20  # bad SMILES that a message lists
 
 # The features of atoms and bonds are the same for every file, so that a model fits any of them.
 ELEMENTS = ("H", "B", "C", "N", "O", "F", "Si", "P", "S", "Cl", "Se", "Br", "I")
@@ -182,7 +182,7 @@ class _Parser:
             )
 
     def graphs(self, molecules: Sequence[_Molecule]) -> Graphs:
-        """Molecules without their labels."""
+        """The molecules that were parsed last, without their labels."""
         start = np.cumsum([0, *(len(molecule.atoms) for molecule in molecules)])
         shift = np.repeat(start[:-1], [len(molecule.bonds) for molecule in molecules])
         begin, end, bonds = (
@@ -205,6 +205,7 @@ class _Parser:
             ids=tuple(molecule.row.cells[0] for molecule in molecules),
             id_name="smiles",
             places=np.array([molecule.row.line for molecule in molecules], np.int64),
+            numbers=np.arange(self.good - len(molecules), self.good),
         )
 
     def _atom_table(self) -> Floats:

@@ -6,17 +6,22 @@ import csv
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
+from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
 from haarpool.datasets.graphs import MISSING, Floats, Task
+from haarpool.datasets.labels import Number, as_classes, as_number
 from haarpool.errors import HaarPoolError
 from haarpool.graph import Ints
 
 DELIMITERS = (",", ";", "\t")
+SAMPLE = 20  # rows that tell the separator
 FEW = 20  # whole numbers with at most so many different values are classes
+ABSENT = ("", "na", "n/a", "nan", "null")  # in any case: missing labels; "none" may be a class
 
 
 class Row(NamedTuple):
@@ -31,16 +36,19 @@ def read_rows(path: Path, columns: Sequence[str | None]) -> Iterator[Row]:
 
     Args:
         path: a file in UTF-8, separated by commas, semicolons or tabs.
-        columns: names in the header. None is the column "smiles", in any case.
+        columns: different names in the header. None is the column "smiles", in any case.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            head = file.readline()
-            delimiter = max(DELIMITERS, key=head.count)
+            delimiter = _delimiter(file, columns)
             file.seek(0)
             reader = csv.reader(file, delimiter=delimiter, strict=True)
             header = [name.strip() for name in next(reader, [])]
             places = [_place(name, header, path) for name in columns]
+            for place in places:
+                if places.count(place) > 1:
+                    expected = "each column once, for SMILES or as a target"
+                    raise HaarPoolError(expected, f"{header[place]!r} twice", "leave one out")
             for cells in reader:
                 if not any(cells):
                     continue
@@ -57,17 +65,45 @@ def read_rows(path: Path, columns: Sequence[str | None]) -> Iterator[Row]:
         ) from error
 
 
-def _place(name: str | None, header: list[str], path: Path) -> int:
-    if name in header:
-        return header.index(name)
+def _delimiter(file: TextIO, columns: Sequence[str | None]) -> str:
+    """The separator that suits the columns asked for, then the first rows, then the header.
+
+    A separator may stand inside of names and cells, so counting it in the header is not enough.
+    """
+
+    def suits(delimiter: str) -> tuple[bool, bool, int]:
+        file.seek(0)
+        rows: list[list[str]] = []
+        with suppress(csv.Error):  # the wrong separator can tear quotes apart
+            rows.extend(islice(csv.reader(file, delimiter=delimiter, strict=True), SAMPLE))
+        header = [name.strip() for name in rows[0]] if rows else []
+        there = all(_matches(name, header) for name in columns)
+        even = all(len(cells) == len(header) for cells in rows if any(cells))
+        return there, even and len(header) > 1, len(header)
+
+    return max(DELIMITERS, key=suits)
+
+
+def _matches(name: str | None, header: list[str]) -> list[int]:
+    """The places of a column; more than one if its name stands there twice."""
     if name is None:
-        for place, known in enumerate(header):
-            if known.lower() == "smiles":
-                return place
+        return [place for place, known in enumerate(header) if known.lower() == "smiles"]
+    return [place for place, known in enumerate(header) if known == name]
+
+
+def _place(name: str | None, header: list[str], path: Path) -> int:
+    found = _matches(name, header)
+    expected = f"a column {name or 'smiles'!r} in {path}"
+    if len(found) == 1:
+        return found[0]
+    if found:
+        got = f"{len(found)}: {', '.join(header[place] for place in found)}"
+        remedy = "rename all but one" if name else "rename all but one, or pass --smiles"
+        raise HaarPoolError(expected, got, remedy)
     close = difflib.get_close_matches(name or "smiles", header, n=1)
     has = f"its columns are {', '.join(header)}" if any(header) else "it has no header"
     raise HaarPoolError(
-        f"a column {name or 'smiles'!r} in {path}",
+        expected,
         "none",
         f"{has}; did you mean {close[0]}?" if close else has if name else f"{has}; pass --smiles",
     )
@@ -79,7 +115,7 @@ def read_targets(
     """The fields of `Graphs` that say what is to be predicted, from columns of text.
 
     One column of text, or of whole numbers with few different values, holds classes; all others
-    hold values. An empty cell or NaN is a missing label.
+    hold values. An empty cell, NA, NaN, null or none is a missing label.
 
     Args:
         names: (T,) of the columns.
@@ -123,6 +159,7 @@ def _looks_like_classes(cells: Sequence[str]) -> bool:
     if 2 * len(numbers) < len(known):  # text; if all of it differs, it is no label but a name
         return different < len(known) or different <= FEW
     whole = len(numbers) == len(known) and all(number % 1 == 0 for number in numbers)
+    different = len(set(numbers))  # 1 and 1.0 are one
     return whole and different <= FEW and 2 * different < len(cells)
 
 
@@ -144,25 +181,18 @@ def _values(name: str, cells: Sequence[str], rows: Sequence[Row]) -> Floats:
 def _classes(cells: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
     """Numbers of classes, and their names: numbers by size, others by the alphabet."""
     known = {cell for cell in cells if not _is_missing(cell)}
-    numbers = {cell: _number(cell) for cell in known}
-    if None in numbers.values():
-        names = {cell: cell for cell in known}
-        classes = sorted(known)
-    else:  # 1 and 1.0 are one class
-        names = {cell: f"{number:g}" for cell, number in numbers.items()}
-        classes = sorted(set(names.values()), key=float)
+    if all(_number(cell) is not None for cell in known):
+        return as_classes([_number(cell) for cell in cells])
+    classes = sorted(known)
     place = {name: c for c, name in enumerate(classes)}
-    found = [MISSING if _is_missing(cell) else place[names[cell]] for cell in cells]
-    return np.array(found, np.int64), tuple(classes)
+    return np.array([place.get(cell, MISSING) for cell in cells], np.int64), tuple(classes)
 
 
 def _is_missing(cell: str) -> bool:
-    return cell.lower() in ("", "nan")
+    return cell.lower() in ABSENT
 
 
-def _number(cell: str) -> float | None:
+def _number(cell: str) -> Number | None:
     """A finite number."""
-    with suppress(ValueError):
-        number = float(cell)
-        return number if np.isfinite(number) else None
-    return None
+    number = as_number(cell)
+    return number if number is not None and isfinite(number) else None

@@ -9,13 +9,16 @@ import warnings
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import StringIO
+from math import isinf, isnan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool.datasets.graphs import MISSING, Floats, Graphs, Task
+from haarpool.datasets.graphs import Graphs, Task
+from haarpool.datasets.labels import Number, as_classes, as_number
 from haarpool.errors import HaarPoolError
 from haarpool.graph import Ints
 
@@ -68,16 +71,16 @@ def _read(folder: Place, name: str, task: Task | None) -> Graphs:
     edges, lines = _edges(files, owner)
     columns: dict[str, NDArray[Any]] = {}
     edge_columns: dict[str, NDArray[Any]] = {}
-    if (labels := files.labels("node_labels", size, "node")) is not None:
+    if (labels := files.lines("node_labels", np.int64, size, "node")) is not None:
         columns["labels"] = labels
     if name != TRIANGLES and (
-        (values := files.numbers("node_attributes", size, "node")) is not None
+        (values := files.lines("node_attributes", np.float64, size, "node")) is not None
     ):
         columns["attributes"] = values
     listed = len(lines)
-    if (labels := files.labels("edge_labels", listed, "line of A")) is not None:
+    if (labels := files.lines("edge_labels", np.int64, listed, "line of A")) is not None:
         edge_columns["labels"] = labels[lines[: edges.shape[1]]]
-    if (values := files.numbers("edge_attributes", listed, "line of A")) is not None:
+    if (values := files.lines("edge_attributes", np.float64, listed, "line of A")) is not None:
         edge_columns["attributes"] = values[lines[: edges.shape[1]]]
     return Graphs(
         name,
@@ -97,7 +100,7 @@ def published_split() -> dict[str, Ints]:
 
 def _owners(files: _Files) -> tuple[Ints, Ints]:
     """(N,) the graph of each node, and (G + 1,) where graphs start."""
-    owner = files.table("graph_indicator", 1, whole=True)[:, 0].astype(np.int64)
+    owner = files.table("graph_indicator", np.int64, columns=1)[:, 0]
     step = np.diff(owner, prepend=0)
     wrong = np.flatnonzero((step < 0) | (step > 1))
     if owner.size == 0 or owner[0] != 1 or wrong.size:
@@ -109,7 +112,7 @@ def _owners(files: _Files) -> tuple[Ints, Ints]:
 
 def _edges(files: _Files, owner: Ints) -> tuple[Ints, Ints]:
     """(2, E) the different edges, sorted and thus graph by graph; the lines: these E first."""
-    edges = files.table("A", 2, whole=True).astype(np.int64) - 1
+    edges = files.table("A", np.int64, columns=2) - 1
     size = len(owner)
     wrong = np.flatnonzero((edges < 0).any(axis=1) | (edges >= size).any(axis=1))
     if wrong.size == 0:
@@ -128,8 +131,8 @@ def _edges(files: _Files, owner: Ints) -> tuple[Ints, Ints]:
 
 def _targets(files: _Files, count: int, task: Task | None) -> Mapping[str, Any]:
     """The fields of `Graphs` that say what is to be predicted."""
-    labels = files.numbers("graph_labels", count, "graph", finite=False)
-    values = files.numbers("graph_attributes", count, "graph", finite=False)
+    labels = files.lines("graph_labels", object, count, "graph")  # exact, as names of classes
+    values = files.lines("graph_attributes", np.float64, count, "graph", gaps=True)
     if labels is None and (values is None or task == "classification"):
         if task is None:
             return {}
@@ -139,20 +142,20 @@ def _targets(files: _Files, count: int, task: Task | None) -> Mapping[str, Any]:
             "add the file" if values is None else "take --task regression",
         )
     if task is None:
-        known = labels[np.isfinite(labels)] if labels is not None else np.array([0.5])
-        task = "classification" if (known % 1 == 0).all() else "regression"
+        known = [0.5] if labels is None else [label for label in labels.flat if label == label]
+        task = "classification" if all(label % 1 == 0 for label in known) else "regression"
     if task == "regression":
-        values = labels if values is None else values
-        assert values is not None
+        if values is None:
+            assert labels is not None
+            values = labels.astype(np.float64)
         width = values.shape[1]
         names = ("target",) if width == 1 else tuple(f"target {i + 1}" for i in range(width))
         return {"task": task, "targets": values, "target_names": names}
     assert labels is not None
     if labels.shape[1] > 1:
         raise files.broken("graph_labels", "one label per line", f"{labels.shape[1]}")
-    classes = np.unique(labels[np.isfinite(labels)])
-    numbers = np.where(~np.isfinite(labels), MISSING, np.searchsorted(classes, labels))[:, 0]
-    return {"task": task, "targets": numbers, "classes": tuple(f"{value:g}" for value in classes)}
+    numbers, classes = as_classes(labels[:, 0].tolist())
+    return {"task": task, "targets": numbers, "classes": classes}
 
 
 # ---------------------------------------------------------------------- files of numbers
@@ -165,19 +168,13 @@ class _Files:
     folder: Place
     name: str
 
-    def numbers(self, kind: str, count: int, per: str, *, finite: bool = True) -> Floats | None:
+    def lines(
+        self, kind: str, dtype: type, count: int, per: str, *, gaps: bool = False
+    ) -> NDArray[Any] | None:
         """(count, columns) the numbers of a file, or None where there is no such file."""
-        return self._lines(kind, count, per, finite=finite)
-
-    def labels(self, kind: str, count: int, per: str) -> Ints | None:
-        """The same for whole numbers."""
-        table = self._lines(kind, count, per, whole=True)
-        return None if table is None else table.astype(np.int64)
-
-    def _lines(self, kind: str, count: int, per: str, **options: bool) -> NDArray[Any] | None:
         if not self.path(kind).exists():
             return None
-        table = self.table(kind, **options)
+        table = self.table(kind, dtype, gaps=gaps)
         if len(table) != count:
             raise self.broken(kind, f"{count} lines, one per {per}", f"{len(table)} lines")
         return table
@@ -187,29 +184,35 @@ class _Files:
         return self.folder / f"{self.name}_{kind}.txt"
 
     def table(
-        self, kind: str, columns: int | None = None, *, whole: bool = False, finite: bool = True
+        self, kind: str, dtype: type, *, columns: int | None = None, gaps: bool = False
     ) -> NDArray[Any]:
-        """The numbers of a file, a row per line; an error names the line."""
-        text = self.path(kind).read_text(encoding="utf-8").rstrip()
+        """The numbers of a file, a row per line; an error names the line.
+
+        Args:
+            kind: of the file.
+            dtype: int64, float64, or object for numbers with all their digits, or NaN.
+            columns: how many; else as many as the first line has.
+            gaps: let NaN pass.
+        """
+        text = self.path(kind).read_text(encoding="utf-8-sig").rstrip()
         lines = text.splitlines()
         width = columns or (lines[0].count(",") + 1 if lines else 1)
-        values = _parsed(text, whole)
-        if values is not None and text.count(",") == (width - 1) * len(lines):
-            good = whole or not finite or bool(np.isfinite(values).all())
-            if good and len(values) == width * len(lines):
-                return values.reshape(-1, width)
+        gaps = gaps or dtype is object
+        values = None if dtype is object else _parsed(text, dtype)
+        if (
+            values is not None
+            and values.shape == (len(lines), width)
+            and not (np.isinf(values) if gaps else ~np.isfinite(values)).any()
+        ):
+            return values
         rows = []
         for number, line in enumerate(lines, start=1):
-            row = _row(line)
-            if len(row) != width or (finite and not np.isfinite(row).all()):
-                what = "finite numbers" if len(row) == width else "numbers"
+            row = [as_number(part) for part in line.split(",")]
+            if what := _wanted(row, width, dtype, gaps):
                 got = f"line {number}: {line.strip()[:40]!r}"
                 raise self.broken(kind, f"{width} {what} per line", got)
-            if whole and not all(value == int(value) for value in row):
-                got = f"line {number}: {line.strip()[:40]!r}"
-                raise self.broken(kind, f"{width} whole numbers per line", got)
             rows.append(row)
-        return np.array(rows, np.float64).reshape(-1, width)
+        return np.array(rows, dtype).reshape(-1, width)
 
     def broken(self, kind: str, expected: str, got: str) -> HaarPoolError:
         """The error for a damaged file."""
@@ -217,19 +220,25 @@ class _Files:
         return HaarPoolError(f"{expected} in {self.path(kind)}", got, remedy)
 
 
-def _parsed(text: str, whole: bool) -> NDArray[Any] | None:
-    """All numbers of a text at once, which is quick; None if it holds anything else."""
+def _parsed(text: str, dtype: type) -> NDArray[Any] | None:
+    """All numbers of a text at once, which is quick; None if anything is odd about it."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # older versions of numpy stop and warn
+        warnings.simplefilter("error")  # of an empty text; and older versions of numpy round
         try:
-            kind: type = np.int64 if whole else np.float64
-            return np.fromstring(text.replace(",", " "), kind, sep=" ")
-        except (ValueError, DeprecationWarning):
+            return np.loadtxt(StringIO(text), dtype, comments=None, delimiter=",", ndmin=2)
+        except (ValueError, UserWarning, DeprecationWarning):
             return None
 
 
-def _row(line: str) -> list[float]:
-    try:
-        return [float(part) for part in line.split(",")]
-    except ValueError:
-        return []
+def _wanted(row: list[Number | None], width: int, dtype: type, gaps: bool) -> str:
+    """What a row should hold and does not; "" for a good one."""
+    numbers = [number for number in row if number is not None]
+    if len(numbers) != width or len(row) != width:
+        return "numbers"
+    if any(isinf(number) or (isnan(number) and not gaps) for number in numbers):
+        return "finite numbers"
+    if dtype is np.int64 and any(number % 1 != 0 for number in numbers):
+        return "whole numbers"
+    if dtype is np.int64 and any(not -(2**63) <= number < 2**63 for number in numbers):
+        return "whole numbers of 64 bits"
+    return ""

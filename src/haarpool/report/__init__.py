@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import uuid
-from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
 from haarpool.chain import Chain
-from haarpool.errors import HaarPoolError
 from haarpool.report import tables
 from haarpool.report.figures import MAX_DRAWN, draw
 from haarpool.report.record import Predictions, RunRecord
+from haarpool.storage import write_text
 
 __all__ = ["Predictions", "RunRecord", "write_report"]
 
@@ -32,17 +29,7 @@ def write_report(folder: Path, record: RunRecord, chain: Chain | None, graph_nam
     """
     page = render(record, chain, graph_name)  # before any file is touched
     path = Path(folder) / NAME
-    partial = path.parent / f".{uuid.uuid4().hex}"
-    try:
-        partial.write_text(page, encoding="utf-8")
-        os.replace(partial, path)
-    except OSError as error:
-        raise HaarPoolError(
-            "a folder to write the report to", f"{folder} ({error})", "choose another folder"
-        ) from error
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+    write_text(path, page)
     return path
 
 
