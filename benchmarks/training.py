@@ -108,33 +108,29 @@ def loader(run: Run) -> Callable[[], None]:
     return bare(run, DataLoader(graphs, run.config.batch_size, shuffle=True))
 
 
-def fabric(run: Run, ready: list[Any]) -> Callable[[], None]:
+def fabric() -> tuple[Any, Any]:
     from lightning_fabric import Fabric
 
     driver = Fabric(accelerator="cpu", devices=1)
-    own, optimizer = new_network(run)
-    network, optimizer = driver.setup(own, optimizer)
-
-    def epoch() -> None:
-        for batch in ready:
-            optimizer.zero_grad()
-            driver.backward(own.loss(network(batch), batch["y"]))
-            optimizer.step()
-
-    return epoch
+    return driver.setup, driver.backward
 
 
-def accelerate(run: Run, ready: list[Any]) -> Callable[[], None]:
+def accelerate() -> tuple[Any, Any]:
     from accelerate import Accelerator
 
     driver = Accelerator(cpu=True)
+    return driver.prepare, driver.backward
+
+
+def driven(run: Run, ready: list[Any], setup: Any, backward: Any) -> Callable[[], None]:
+    """A loop that one of these libraries drives."""
     own, optimizer = new_network(run)
-    network, optimizer = driver.prepare(own, optimizer)
+    network, optimizer = setup(own, optimizer)
 
     def epoch() -> None:
         for batch in ready:
             optimizer.zero_grad()
-            driver.backward(own.loss(network(batch), batch["y"]))
+            backward(own.loss(network(batch), batch["y"]))
             optimizer.step()
 
     return epoch
@@ -156,7 +152,7 @@ def steps(name: str, which: str, rounds: int) -> Iterator[Figure]:
     loops["DataLoader"] = loader(run)
     for package, make in {"lightning_fabric": fabric, "accelerate": accelerate}.items():
         if importlib.util.find_spec(package):
-            loops[package] = make(run, ready)
+            loops[package] = driven(run, ready, *make())
     arch = Architecture.parse(run.config.arch)
     with threads_for(arch, run.graphs, run.config.batch_size):  # as `haarpool train` does
         times = race(loops, rounds)

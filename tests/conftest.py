@@ -16,6 +16,20 @@ settings.register_profile("ci", parent=settings.get_profile("default"), derandom
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    """A folder to work in, with a cache of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture
+def without_data(workplace, monkeypatch):
+    """The same, where there is no data but what an installed package brings."""
+    monkeypatch.setenv("HAARPOOL_DATA", "")
+
+
 @pytest.fixture(scope="session")
 def tu_graphs():
     """`tu_graphs(name)`: adjacency matrices of a dataset in TU layout under HAARPOOL_DATA."""

@@ -15,16 +15,8 @@ from safetensors.numpy import load_file
 import haarpool as hp
 from test_cli import HAARPOOL, on_a_terminal, run
 
+pytestmark = pytest.mark.usefixtures("without_data")
 SMALL = ("--arch", "GC8-HP-FC8", "--epochs", 4, "--batch-size", 32, "--quiet")
-
-
-@pytest.fixture(autouse=True)
-def places(tmp_path, monkeypatch):
-    """A folder to work in; no data but what an installed package brings, no network."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HAARPOOL_DATA", "")
-    monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
 def train(*arguments, **more):

@@ -13,15 +13,9 @@ from torch_geometric.data import Data
 from haarpool.datasets import find_dataset
 from test_cli import HAARPOOL, run
 
+pytestmark = pytest.mark.usefixtures("workplace")
 SMALL = ("--arch", "GC8-HP-FC8", "--epochs", 2, "--quiet")
 PARTS = ["C", "O", "N", "C(F)", "C(=O)", "c1ccccc1", "C1CC1", "C(C)", "S", "C(Cl)"]
-
-
-@pytest.fixture(autouse=True)
-def places(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
 def molecules(count, seed=0):

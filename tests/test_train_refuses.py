@@ -13,6 +13,8 @@ from torch_geometric.data import Data
 from haarpool.datasets import find_dataset
 from test_cli import HAARPOOL, run
 
+pytestmark = pytest.mark.usefixtures("without_data")
+
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
@@ -21,14 +23,6 @@ def trained(tmp_path_factory):
     small = ("--arch", "GC8-HP-FC8", "--epochs", 2, "--quiet", "--out", folder)
     run("train", "MUTAG", *small, HAARPOOL_DATA="", OMP_NUM_THREADS=1)
     return folder
-
-
-@pytest.fixture(autouse=True)
-def places(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HAARPOOL_DATA", "")
-    monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
 def refused(*arguments, **environment):

@@ -74,7 +74,7 @@ def _train(commands: Any, shared: argparse.ArgumentParser) -> None:
     model.add_argument("--dropout", type=float, metavar="P")
     model.add_argument("--width", type=int, metavar="N", help="of layers that name none [64]")
     model.add_argument("--tied", metavar="N,N|authors", help="convolutions that share weights")
-    _clustering(command)
+    _clustering(command, "A")
     how = command.add_argument_group("training")
     how.add_argument("--epochs", type=int, metavar="N", help="at most")
     how.add_argument("--lr", type=float, metavar="R", help="learning rate of Adam")
@@ -172,17 +172,22 @@ def _manners(group: Any) -> None:
     group.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
-def _clustering(command: Any) -> None:
+def _clustering(command: Any, methods: str) -> Any:
     chain = command.add_argument_group("chain")
     chain.add_argument(
-        "--method", metavar="A", help="clustering [spectral]; see `haarpool methods`"
+        "--method", metavar=methods, help="clustering [spectral]; see `haarpool methods`"
     )
     chain.add_argument("--ratio", metavar="R[,R]", help="nodes kept per step [0.5]")
     chain.add_argument("--sizes", metavar="N,N | paper", help="clusters per step, instead of ratio")
     chain.add_argument("--symmetrize", action="store_true", help="one-way edges count both ways")
     chain.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="of the method"
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of the method; may be repeated",
     )
+    return chain
 
 
 def _chain(commands: Any, shared: argparse.ArgumentParser) -> None:
@@ -211,29 +216,18 @@ def _chain(commands: Any, shared: argparse.ArgumentParser) -> None:
     show.add_argument(
         "--stats", action="store_true", help="per level sizes, edge cut, balance, singletons, time"
     )
-    show.add_argument("--json", action="store_true", help="output as JSON, for machines")
-    show.add_argument("--quiet", action="store_true", help="no progress bar")
+    _manners(show)
 
 
 def _dataset(command: Any) -> None:
-    command.add_argument("dataset", metavar="DATASET", help="name of a TU dataset, or its folder")
+    command.add_argument("dataset", metavar="DATASET", help=_SOURCE)
     command.add_argument("--root", metavar="DIR", help="folder that holds datasets [HAARPOOL_DATA]")
 
 
 def _recipe(command: Any) -> None:
-    recipe = command.add_argument_group("chain")
-    recipe.add_argument(
-        "--method",
-        default="spectral",
-        metavar="A[,B]",
-        help="clustering [spectral]; see `haarpool methods`",
-    )
+    recipe = _clustering(command, "A[,B]")
     recipe.add_argument(
         "--levels", type=int, metavar="K", help="steps [as many as it takes to one]"
-    )
-    recipe.add_argument("--ratio", default="0.5", metavar="R[,R]", help="nodes kept per step [0.5]")
-    recipe.add_argument(
-        "--sizes", metavar="N,N | paper", help="clusters per step, instead of ratio"
     )
     recipe.add_argument(
         "--open", action="store_true", help="do not merge all nodes in the last step"
@@ -241,14 +235,6 @@ def _recipe(command: Any) -> None:
     recipe.add_argument("--seed", type=int, default=0, metavar="S", help="[0]")
     recipe.add_argument(
         "--features", action="store_true", help="show the method node labels and attributes"
-    )
-    recipe.add_argument("--symmetrize", action="store_true", help="one-way edges count both ways")
-    recipe.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="of the method; may be repeated",
     )
 
 

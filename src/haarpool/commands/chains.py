@@ -127,13 +127,13 @@ def cache(arguments: Namespace) -> None:
 
 def _recipes(arguments: Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
     """The parameters of `build_chain`, once for each method."""
-    methods = [name.strip() for name in arguments.method.split(",")]
+    methods = [name.strip() for name in (arguments.method or "spectral").split(",")]
     recipe = chain_settings(arguments) | {
         "num_levels": arguments.levels,
         "top": None if arguments.open else 1,
         "seed": arguments.seed,
     }
-    del recipe["method"]
+    recipe.pop("method", None)
     for method in methods:  # all of them, before the first one starts to work
         find_method(method, _options(arguments))
     for method in methods:
