@@ -166,9 +166,9 @@ def _show(folder: RunFolder, arguments: Namespace) -> None:
 
 
 def _number(metric: str, found: Mapping[str, Any]) -> str:
-    factor, unit = (100, " %") if metric == "accuracy" else (1, "")
-    spread = "" if found["std"] is None else f" ± {factor * found['std']:.3g}"
-    return f"{factor * found['mean']:.3g}{spread}{unit}"
+    factor, unit, digits = (100, " %", ".1f") if metric == "accuracy" else (1, "", ".4g")
+    spread = "" if found["std"] is None else f" ± {factor * found['std']:{digits}}"
+    return f"{factor * found['mean']:{digits}}{spread}{unit}"
 
 
 def _config(arguments: Namespace) -> RunConfig:
