@@ -75,6 +75,8 @@ WRONG = {
     "GC64-MP8": ("without a width", "GC64-»MP8«", "write MP"),
     "0GC64-HP": ("repeat", "»0GC64«-HP", "2GC"),
     "GC0-HP": ("width", "»GC0«-HP", "GC64"),
+    "GC99999999-HP": ("numbers up to 65,536", "»GC99999999«-HP", "2GC64"),
+    "99999999GC8-HP": ("numbers up to 65,536", "»99999999GC8«-HP", "2GC64"),
     "GC064-HP": ("width", "»GC064«-HP", "GC64"),
     "GC64-MP-HP-FC64": ("behind MP", "GC64-MP-»HP«-FC64", "before MP"),
     "GC64-HP-MP-AP": ("behind MP", "»AP«", "before MP"),

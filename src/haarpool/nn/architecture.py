@@ -33,6 +33,7 @@ READOUTS = {
     "SORT": "SortPooling",
 }
 LINEAR = {"FC": "linear layer, named by its input width"}
+MAX_WIDTH = 2**16  # beyond, a layer has billions of weights
 TOKENS = CONVOLUTIONS | POOLINGS | READOUTS | LINEAR
 
 
@@ -181,6 +182,8 @@ def _parse_block(part: str, marked: str) -> Block:
         raise HaarPoolError("a repeat of 1 or more", marked, f"write {token} or 2{token}")
     if width.startswith("0"):
         raise HaarPoolError("a width of 1 or more", marked, f"write for example {token}64")
+    if int(width or 1) > MAX_WIDTH or int(repeat or 1) > MAX_WIDTH:
+        raise HaarPoolError(f"numbers up to {MAX_WIDTH:,}", marked, f"write for example 2{token}64")
     if token in POOLINGS | READOUTS and (width or repeat):
         raise HaarPoolError(
             f"{token} without a width and without a repeat", marked, f"write {token}"
