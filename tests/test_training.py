@@ -15,7 +15,7 @@ from haarpool.runs import make_network, start_run
 from haarpool.splits import Split
 from haarpool.team import CPU, Team, find_device, join_team
 from haarpool.trained import Scale
-from haarpool.training import Fit
+from haarpool.training import Fit, Progress
 from test_estimator import rings_and_paths
 
 
@@ -104,7 +104,9 @@ def test_test_graphs_do_not_matter_before_the_end():
 
 
 def test_the_model_that_is_kept_is_that_of_the_best_epoch():
-    run = go(started(np.arange(40) % 2, epochs=15, lr=0.1, repeats=3))
+    labels = np.random.default_rng(0).integers(0, 2, 40)  # nothing to learn: it gets worse
+    run = go(started(labels, epochs=15, lr=0.1, repeats=3))
+    assert all(outcome.best_epoch < 15 for outcome in run.outcomes)
     best = int(np.argmax([outcome.validation["accuracy"] for outcome in run.outcomes]))
     assert run.model_of == best
     losses = [e.validation_loss for e in run.epochs if e.repeat == best]
@@ -114,6 +116,23 @@ def test_the_model_that_is_kept_is_that_of_the_best_epoch():
     targets = run.graphs.targets[split.validation]
     loss = cross_entropy(torch.tensor(predicted).log(), torch.tensor(targets)).item()
     assert loss == pytest.approx(min(losses), rel=1e-4)
+
+
+def test_what_is_better():
+    fit = fit_of(started(np.arange(40) % 2, monitor="loss"))
+    fit.progress = Progress(3, 2, best_loss=0.5, best_score=0.8)
+    assert fit._is_better(0.4, 0.1)
+    assert not fit._is_better(0.5, 0.9)
+    fit = fit_of(started(np.arange(40) % 2, monitor="score"))
+    fit.progress = Progress(3, 2, best_loss=0.5, best_score=0.8)
+    assert fit._is_better(9.0, 0.9)
+    assert fit._is_better(0.4, 0.8)
+    assert not fit._is_better(0.5, 0.8)
+    assert not fit._is_better(0.1, 0.7)
+    fit = fit_of(started(np.arange(40) * 0.5, monitor="score"))  # the lower error is better
+    fit.progress = Progress(3, 2, best_loss=0.5, best_score=-0.8)
+    assert fit._is_better(9.0, 0.7)
+    assert not fit._is_better(0.1, 0.9)
 
 
 def test_learning_rates():
