@@ -26,11 +26,11 @@ from threadpoolctl import threadpool_limits
 
 import haarpool as hp
 from figures import Figure, report, seconds, status
-from haarpool.batch import Batch
-from haarpool.clustering.matching import matching
-from haarpool.clustering.metis import metis
+from haarpool.chains.clustering.matching import matching
+from haarpool.chains.clustering.metis import metis
+from haarpool.chains.graph_batch import GraphBatch
+from haarpool.chains.workers import CHUNK_SECONDS, spread
 from haarpool.datasets import read_graphs
-from haarpool.parallel import CHUNK_SECONDS, spread
 
 EDGES = [1_250_000 * 2**i for i in range(4)]
 
@@ -78,7 +78,7 @@ def peer(adjacency: sparse.csr_array) -> tuple[np.ndarray, float]:
     return np.unique(labels, return_inverse=True)[1], spent
 
 
-def nci1() -> Batch:
+def nci1() -> GraphBatch:
     return read_graphs("NCI1").batch
 
 

@@ -23,7 +23,7 @@ from torch_geometric.utils import erdos_renyi_graph
 from figures import Figure, report, seconds
 from haarpool.data import AddHaarChain
 from haarpool.nn import EigenPooling, HaarPooling, build_model
-from haarpool.nn.eigenpool import AddEigenModes
+from haarpool.nn.peers.eigenpool import AddEigenModes
 
 GRAPHS, NODES, COLUMNS, LEVELS = 50, 30, 64, 3
 PAPER = [

@@ -16,12 +16,12 @@ from typing import Any
 
 import torch
 
-from haarpool.config import RunConfig
 from haarpool.datasets import read_graphs
-from haarpool.presets import PAPER
-from haarpool.repeats import go
-from haarpool.runs import start_run
-from haarpool.team import Team
+from haarpool.training.config import RunConfig
+from haarpool.training.devices import Team
+from haarpool.training.presets import PAPER
+from haarpool.training.repeats import go
+from haarpool.training.run import start_run
 
 REPEATS = {"MUTAG": 10, "PROTEINS": 3}
 GIN = {

@@ -29,15 +29,15 @@ import torch_geometric
 from torch_geometric.loader import DataLoader
 
 from figures import Figure, report, seconds
-from haarpool.config import RunConfig
 from haarpool.datasets import read_graphs
 from haarpool.datasets.pyg import GraphDataset
 from haarpool.nn import Architecture
-from haarpool.presets import preset
-from haarpool.runs import Run, make_network, start_run
-from haarpool.team import Team
-from haarpool.trained import threads_for
-from haarpool.training import Fit
+from haarpool.training.config import RunConfig
+from haarpool.training.devices import Team
+from haarpool.training.loop import Fit
+from haarpool.training.presets import preset
+from haarpool.training.run import Run, make_network, start_run
+from haarpool.training.trained_model import threads_for
 
 HAARPOOL = Path(sysconfig.get_path("scripts")) / "haarpool"
 

@@ -12,9 +12,9 @@ import torch
 from torch_geometric.data import Batch, Data
 
 import haarpool as hp
+from haarpool.chains.workers import connected
 from haarpool.data import AddHaarChain
 from haarpool.nn import build_model
-from haarpool.parallel import connected
 
 assert "site-packages" in hp.__file__, f"not the installed package: {hp.__file__}"
 assert find_spec("rdkit") is None, "an extra is here"

@@ -17,7 +17,7 @@ import pytest
 import haarpool as hp
 from haarpool import cli
 from haarpool.datasets import read_graphs
-from haarpool.features import Encoding
+from haarpool.datasets.encoding import Encoding
 from test_precompute import rows, some_graphs, write_tu
 
 HAARPOOL = Path(sysconfig.get_path("scripts")) / "haarpool"
@@ -272,7 +272,7 @@ def test_trouble_with_files_is_one_line(cache, monkeypatch, capsys):
     def refuse(*_):
         raise PermissionError(13, "Permission denied", "chains.sqlite")
 
-    monkeypatch.setattr("haarpool.cache.ChainCache.info", refuse)
+    monkeypatch.setattr("haarpool.chains.cache.ChainCache.info", refuse)
     assert cli.main(["cache", "--info", "--cache", str(cache)]) == 2
     assert capsys.readouterr().err == ("haarpool: [Errno 13] Permission denied: 'chains.sqlite'\n")
 

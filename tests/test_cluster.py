@@ -14,8 +14,8 @@ import networkx as nx
 import pytest
 
 import haarpool as hp
-from haarpool.cache import ChainCache
-from haarpool.parallel import connected
+from haarpool.chains.cache import ChainCache
+from haarpool.chains.workers import connected
 from test_precompute import some_graphs, write_tu
 
 
@@ -108,7 +108,7 @@ def unused_port() -> int:
 
 
 def test_nobody_at_the_address(monkeypatch):
-    monkeypatch.setattr("haarpool.parallel.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("haarpool.chains.workers.CONNECT_SECONDS", 1)
     pytest.importorskip("distributed", reason="the extra haarpool[dask]")
     address = f"tcp://127.0.0.1:{unused_port()}"
     start = time.monotonic()

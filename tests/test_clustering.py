@@ -15,8 +15,8 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 import haarpool as hp
-from haarpool.clustering import find_method, registry
-from haarpool.clustering.packing import packed
+from haarpool.chains.clustering import find_method, registry
+from haarpool.chains.clustering.packing import packed
 from strategies import graphs
 
 METHODS = sorted(hp.clusterings())
@@ -326,7 +326,7 @@ def test_extreme_weights_of_a_large_graph():
 def test_division_cuts_hardly_more_than_the_whole(name, monkeypatch):
     graph = LARGE[name][:1500, :1500]
     cut = hp.step_quality(hp.build_chain(graph, 1, top=None), 0).cut
-    module = import_module("haarpool.clustering.spectral")
+    module = import_module("haarpool.chains.clustering.spectral")
     monkeypatch.setattr(module, "MAX_DENSE", 2000)
     whole = hp.step_quality(hp.build_chain(graph, 1, top=None), 0).cut
     assert cut < 1.1 * whole

@@ -13,7 +13,7 @@ from scipy.sparse import csgraph
 from torch_geometric.data import Data
 
 import haarpool as hp
-from haarpool.clustering.spectral import spectral
+from haarpool.chains.clustering.spectral import spectral
 from strategies import graphs
 
 

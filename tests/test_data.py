@@ -589,7 +589,7 @@ def test_a_batch_has_no_chain_of_its_own():
 
 
 def test_bases_that_are_too_dense(monkeypatch):
-    monkeypatch.setattr("haarpool.tensors.MAX_NONZEROS", 100)
+    monkeypatch.setattr("haarpool.haar.chain_tensors.MAX_NONZEROS", 100)
     with pytest.raises(hp.HaarPoolError) as caught:
         CHAINED(MIXED[4])
     assert "num_levels=None" in caught.value.remedy
@@ -607,9 +607,9 @@ def test_the_limit_is_the_number_of_entries(monkeypatch):
     for transform, lowest in ((CHAINED, 0), (bare, 1)):
         data = transform(MIXED[4])
         entries = sum(data[f"haar_basis_{j}"].shape[1] for j in range(lowest, 4))
-        monkeypatch.setattr("haarpool.tensors.MAX_NONZEROS", entries)
+        monkeypatch.setattr("haarpool.haar.chain_tensors.MAX_NONZEROS", entries)
         assert same(transform(MIXED[4]), data)
-        monkeypatch.setattr("haarpool.tensors.MAX_NONZEROS", entries - 1)
+        monkeypatch.setattr("haarpool.haar.chain_tensors.MAX_NONZEROS", entries - 1)
         with pytest.raises(hp.HaarPoolError, match="non-zeros"):
             transform(MIXED[4])
         monkeypatch.undo()
@@ -617,7 +617,7 @@ def test_the_limit_is_the_number_of_entries(monkeypatch):
 
 def test_the_limit_counts_details(monkeypatch):
     """One cluster of n nodes has n² / 2 entries in its details."""
-    monkeypatch.setattr("haarpool.tensors.MAX_NONZEROS", 2_000)
+    monkeypatch.setattr("haarpool.haar.chain_tensors.MAX_NONZEROS", 2_000)
     with pytest.raises(hp.HaarPoolError, match="non-zeros"):
         AddHaarChain(chain=merge_all)(MIXED[1])
     bare = AddHaarChain(chain=merge_all, details=False)(MIXED[1])

@@ -14,9 +14,9 @@ from torch_geometric.loader import DataLoader
 from torch_geometric.transforms import Constant
 
 from haarpool.datasets import as_graphs, read_graphs
+from haarpool.datasets.encoding import Encoding, load_dataset
 from haarpool.datasets.pyg import GraphDataset
 from haarpool.datasets.saved import from_data_list
-from haarpool.features import Encoding, load_dataset
 from test_datasets import REAL, needs_data, refused, write
 
 EDGE = torch.tensor([[0, 1], [1, 0]])

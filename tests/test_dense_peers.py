@@ -7,10 +7,10 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.utils import to_dense_adj, to_undirected
 
 from haarpool.errors import HaarPoolError
-from haarpool.nn.dense import hop_counts, to_dense
-from haarpool.nn.lapool import LaPool, sparsemax
 from haarpool.nn.output import PoolingOutput
-from haarpool.nn.structpool import StructPool
+from haarpool.nn.peers.dense_batch import hop_counts, to_dense
+from haarpool.nn.peers.lapool import LaPool, sparsemax
+from haarpool.nn.peers.structpool import StructPool
 
 WIDTH = 5
 POOLS = {

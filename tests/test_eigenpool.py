@@ -11,11 +11,11 @@ from torch_geometric.loader import DataLoader
 from torch_geometric.transforms import Compose, Constant
 
 import haarpool as hp
+from haarpool.chains.modes import cluster_modes
 from haarpool.data import AddHaarChain, ChainData
 from haarpool.errors import HaarPoolError
-from haarpool.modes import cluster_modes
 from haarpool.nn import HaarPooling
-from haarpool.nn.eigenpool import AddEigenModes, EigenPooling
+from haarpool.nn.peers.eigenpool import AddEigenModes, EigenPooling
 from strategies import TOLERANCE, chains, close, signal
 
 levels = st.integers(0, 10**6)  # taken modulo what the chain has

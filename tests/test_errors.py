@@ -14,7 +14,7 @@ from scipy import sparse
 from torch_geometric.data import Batch, Data, HeteroData
 
 import haarpool as hp
-from haarpool.parallel import connected
+from haarpool.chains.workers import connected
 
 GRAPH = nx.to_numpy_array(nx.path_graph(4))
 CHAIN = hp.Chain.from_parents([[0, 0, 1, 1], [0, 0]])

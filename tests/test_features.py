@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from haarpool.datasets import Graphs
-from haarpool.features import Encoding, Part
+from haarpool.datasets.encoding import Encoding, Part
 from test_datasets import refused
 
 

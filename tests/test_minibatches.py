@@ -8,9 +8,9 @@ from torch_geometric.loader import DataLoader
 
 from haarpool import HaarPoolError, precompute
 from haarpool.data import AddHaarChain
-from haarpool.minibatches import Minibatches
+from haarpool.haar.chain_tensors import JoinedTensors
 from haarpool.nn import AddEigenModes, build_model
-from haarpool.tensors import Joined
+from haarpool.training.minibatches import Minibatches
 
 ARCHS = {
     "without chain": ("2GC8-SUM-FC8", "haar"),
@@ -77,7 +77,7 @@ def test_many_chains_at_once_are_those_one_by_one(transform, parameters):
         one_by_one = Minibatches.of([add(data) for data in graphs])
         own = {k: v for k, v in parameters.items() if k not in ("domain", "details")}
         chains = precompute(graphs, num_levels=levels, cache=False, **own)
-        plain = Joined({"x": one_by_one["x"]}, {"x": np.array([len(d.x) for d in graphs])})
+        plain = JoinedTensors({"x": one_by_one["x"]}, {"x": np.array([len(d.x) for d in graphs])})
         joined = Minibatches([plain, *map(add.join, chains.forests())])
         for chosen in (range(40), [7, 3, 3]):
             for key, value in joined.take(chosen).items():

@@ -14,7 +14,7 @@ from haarpool.data import AddHaarChain
 from haarpool.nn import Architecture, Network, build_model
 from haarpool.nn.architecture import CONVOLUTIONS, POOLINGS, READOUTS
 from haarpool.nn.convolutions import Convolution
-from haarpool.nn.model import AUTHORS
+from haarpool.nn.network import AUTHORS
 
 PAPER = [*AUTHORS, "GIN-HP-GIN-HP-GIN-MP", "GIN-HP-GIN-GIN-MP"]
 FEATURES = 3

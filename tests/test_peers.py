@@ -45,7 +45,7 @@ from haarpool.nn.convolutions import (
     WeightedGIN,
     WeightedSAGE,
 )
-from haarpool.nn.peers import ChainPooling, Contraction
+from haarpool.nn.stages import ChainPooling, Contraction
 from haarpool.nn.state import State
 
 FEATURES = 3

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import haarpool as hp
-from haarpool.batch import Batch, as_batch
-from haarpool.cache import ChainCache, pack, unpack
-from haarpool.clustering import registry
+from haarpool.chains.cache import ChainCache, pack, unpack
+from haarpool.chains.clustering import registry
+from haarpool.chains.graph_batch import GraphBatch, as_graph_batch
 from strategies import graphs
 
 
@@ -143,32 +143,32 @@ def test_chains_are_a_sequence():
 
 
 def test_more_graphs_than_a_block(monkeypatch):
-    monkeypatch.setattr(import_module("haarpool.chains"), "BLOCK", 4)
+    monkeypatch.setattr(import_module("haarpool.chains.dataset_chains"), "BLOCK", 4)
     dataset = some_graphs(11)
     chains = hp.precompute(dataset + dataset[:3], 2, cache=False)
     assert list(chains) == [hp.build_chain(graph, 2) for graph in dataset + dataset[:3]]
     assert chains[9] == hp.build_chain(dataset[9], 2)
     assert chains.computed == 11
-    batch = as_batch(dataset)
+    batch = as_graph_batch(dataset)
     assert list(hp.precompute(batch, 2, cache=False)) == list(chains[:11])
 
 
 def test_chunks_are_bounded(monkeypatch):
     """However fast the graphs before them were, large graphs do not pile up."""
-    fitting = import_module("haarpool.chains")._fitting
+    fitting = import_module("haarpool.chains.dataset_chains")._fitting
     assert fitting(np.array([20] * 500)) == 500
     assert fitting(np.array([1000] * 500)) == 16
     assert fitting(np.array([20, 20, 2000, 20])) == 2
     assert fitting(np.array([2000, 20])) == 1
     assert fitting(np.array([1024])) == 1
-    monkeypatch.setattr(import_module("haarpool.chains"), "CHUNK_ENTRIES", 1000)
+    monkeypatch.setattr(import_module("haarpool.chains.dataset_chains"), "CHUNK_ENTRIES", 1000)
     dataset = some_graphs(12)
     chains = hp.precompute(dataset, 2, cache=False)
     assert list(chains) == [hp.build_chain(graph, 2) for graph in dataset]
 
 
 def test_batches_can_be_cut():
-    batch = as_batch([np.eye(n) for n in (1, 2, 3, 4)])
+    batch = as_graph_batch([np.eye(n) for n in (1, 2, 3, 4)])
     assert [g.shape[0] for g in batch] == [1, 2, 3, 4]
     assert [g.shape[0] for g in batch[1:3]] == [2, 3]
     assert batch.take(np.array([3, 0]))[0].sizes.tolist() == [4, 1]
@@ -187,7 +187,7 @@ def test_errors_name_the_graph():
     chains = hp.precompute([good, bad], 1, cache=False, symmetrize=True)
     assert chains[1].adjacency(0).sum() == 6
     with pytest.raises(hp.HaarPoolError, match=r"one node.*in graph 1 an empty graph"):
-        hp.precompute(Batch(sparse.csr_array(np.eye(3)), np.array([0, 3, 3])), 1, cache=False)
+        hp.precompute(GraphBatch(sparse.csr_array(np.eye(3)), np.array([0, 3, 3])), 1, cache=False)
     wrong = {
         r"features of shape \(3, d\).*in graph 1": [np.ones((3, 1)), np.ones((2, 1))],
         "features of every graph": [np.ones((3, 1))],
@@ -424,8 +424,8 @@ def test_a_cache_that_can_only_be_read(cache, monkeypatch):
 
 
 def test_a_locked_cache_is_waited_for_or_left_alone(cache, monkeypatch):
-    monkeypatch.setattr(import_module("haarpool.cache"), "WAIT", 0.5)
-    monkeypatch.setattr(import_module("haarpool.chains"), "BLOCK", 1)
+    monkeypatch.setattr(import_module("haarpool.chains.cache"), "WAIT", 0.5)
+    monkeypatch.setattr(import_module("haarpool.chains.dataset_chains"), "BLOCK", 1)
     dataset = some_graphs(5)
     hp.precompute(dataset, 3, cache=cache)
     other = sqlite3.connect(cache / "chains.sqlite", isolation_level=None)

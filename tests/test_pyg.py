@@ -18,6 +18,7 @@ import haarpool as hp
 from carriers import DOMAINS, P, each_domain
 from haarpool.data import AddHaarChain, ChainData
 from haarpool.errors import HaarPoolError
+from haarpool.haar.chain_tensors import is_chain_key
 from haarpool.nn import (
     AddEigenModes,
     EigenPooling,
@@ -27,7 +28,6 @@ from haarpool.nn import (
     HaarUnpooling,
     build_model,
 )
-from haarpool.tensors import is_chain_key
 
 
 def graph(nodes: int, edges: int, seed: int = 0) -> Data:

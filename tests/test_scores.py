@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from haarpool.scores import scores_of
+from haarpool.training.metrics import scores_of
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10])

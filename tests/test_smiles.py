@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from haarpool.datasets import read_graphs, smiles, stream_graphs, summary
+from haarpool.datasets.encoding import Encoding
 from haarpool.errors import HaarPoolWarning
-from haarpool.features import Encoding
 from test_datasets import refused
 
 pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")

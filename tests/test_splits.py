@@ -7,7 +7,7 @@ import pytest
 
 import haarpool as hp
 from haarpool.datasets.graphs import Graphs
-from haarpool.splits import PARTS, as_json, make_splits
+from haarpool.datasets.splits import PARTS, as_json, make_splits
 
 
 def some_graphs(count=50, classes=2, **more):

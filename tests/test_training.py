@@ -7,15 +7,15 @@ from torch.nn.functional import cross_entropy
 from torch_geometric.loader import DataLoader
 
 from haarpool import HaarPoolError, HaarPoolWarning
-from haarpool.config import RunConfig
 from haarpool.datasets import as_graphs, read_graphs
 from haarpool.datasets.pyg import GraphDataset
-from haarpool.repeats import go
-from haarpool.runs import make_network, start_run
-from haarpool.splits import Split
-from haarpool.team import CPU, Team, find_device, join_team
-from haarpool.trained import Scale
-from haarpool.training import Fit, Progress
+from haarpool.datasets.splits import Split
+from haarpool.training.config import RunConfig
+from haarpool.training.devices import CPU, Team, find_device, join_team
+from haarpool.training.loop import Fit, Progress
+from haarpool.training.repeats import go
+from haarpool.training.run import make_network, start_run
+from haarpool.training.trained_model import Scale
 from test_estimator import rings_and_paths
 
 

@@ -141,7 +141,7 @@ def test_blocks_give_the_same_as_one_block(monkeypatch):
     x = signal(chain)
     expected = hp.haar_basis(chain).T @ x
     for rows in (1, 10, 10_000):
-        monkeypatch.setattr("haarpool.plan.BLOCK_ROWS", {"cpu": rows})
+        monkeypatch.setattr("haarpool.haar.plan.BLOCK_ROWS", {"cpu": rows})
         plan = hp.TransformPlan.from_chains([chain])
         assert close(hp.adjoint(plan, x), expected)
         assert close(hp.forward_transform(plan, expected), x)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from haarpool.datasets import read_graphs, summary, triangles
+from haarpool.datasets.encoding import Encoding
 from haarpool.errors import HaarPoolWarning
-from haarpool.features import Encoding
 from test_datasets import needs_data, refused
 
 REAL = os.environ.get("HAARPOOL_DATA")

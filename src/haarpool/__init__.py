@@ -8,42 +8,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from haarpool.basis import (
+    from haarpool.chains.adjacency import as_adjacency
+    from haarpool.chains.chain import Chain
+    from haarpool.chains.clustering import clusterings, register
+    from haarpool.chains.coarsening import build_chain
+    from haarpool.chains.dataset_chains import Chains, precompute
+    from haarpool.chains.quality import step_quality
+    from haarpool.datasets.encoding import load_dataset
+    from haarpool.errors import HaarPoolError, HaarPoolWarning
+    from haarpool.estimator import HaarClassifier, HaarRegressor, load
+    from haarpool.haar.basis import (
         algorithm1,
         compressive_basis,
         haar_basis,
         locality,
         sparsity,
     )
-    from haarpool.chain import Chain
-    from haarpool.chains import Chains, precompute
-    from haarpool.clustering import clusterings, register
-    from haarpool.coarsening import build_chain
-    from haarpool.coefficients import join, split, threshold
-    from haarpool.errors import HaarPoolError, HaarPoolWarning
-    from haarpool.estimator import HaarClassifier, HaarRegressor, load
-    from haarpool.features import load_dataset
-    from haarpool.graph import as_adjacency
-    from haarpool.plan import TransformPlan
-    from haarpool.quality import step_quality
-    from haarpool.transform import adjoint, compress, expand, forward_transform
+    from haarpool.haar.coefficients import join, split, threshold
+    from haarpool.haar.plan import TransformPlan
+    from haarpool.haar.transform import adjoint, compress, expand, forward_transform
 
 __version__ = "0.1.0"
 
 _MODULES = {
-    "basis": ["algorithm1", "compressive_basis", "haar_basis", "locality", "sparsity"],
-    "chain": ["Chain"],
-    "clustering": ["clusterings", "register"],
-    "coarsening": ["build_chain"],
-    "coefficients": ["join", "split", "threshold"],
+    "haar.basis": ["algorithm1", "compressive_basis", "haar_basis", "locality", "sparsity"],
+    "chains.chain": ["Chain"],
+    "chains.clustering": ["clusterings", "register"],
+    "chains.coarsening": ["build_chain"],
+    "haar.coefficients": ["join", "split", "threshold"],
     "errors": ["HaarPoolError", "HaarPoolWarning"],
     "estimator": ["HaarClassifier", "HaarRegressor", "load"],
-    "features": ["load_dataset"],
-    "graph": ["as_adjacency"],
-    "plan": ["TransformPlan"],
-    "chains": ["Chains", "precompute"],
-    "quality": ["step_quality"],
-    "transform": ["adjoint", "compress", "expand", "forward_transform"],
+    "datasets.encoding": ["load_dataset"],
+    "chains.adjacency": ["as_adjacency"],
+    "haar.plan": ["TransformPlan"],
+    "chains.dataset_chains": ["Chains", "precompute"],
+    "chains.quality": ["step_quality"],
+    "haar.transform": ["adjoint", "compress", "expand", "forward_transform"],
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch_geometric.data import Data
@@ -14,13 +14,18 @@ from torch_geometric.data.datapipes import functional_transform
 from torch_geometric.data.storage import GlobalStorage
 from torch_geometric.transforms import BaseTransform
 
-from haarpool.chain import Chain, check_choices
-from haarpool.coarsening import build_chain
+from haarpool._types import Domain
+from haarpool.chains.chain import Chain, check_choices
+from haarpool.chains.coarsening import build_chain
+from haarpool.chains.recipe import Recipe
 from haarpool.errors import HaarPoolError
-from haarpool.recipe import Recipe
-from haarpool.tensors import Joined, chain_tensors, increment, is_chain_key, joined_tensors
-
-Domain = Literal["haar", "vertex"]
+from haarpool.haar.chain_tensors import (
+    JoinedTensors,
+    chain_tensors,
+    increment,
+    is_chain_key,
+    joined_tensors,
+)
 
 
 class MissingChainError(HaarPoolError, KeyError):
@@ -57,7 +62,7 @@ class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
 
 
 class ChainData(Data):  # type: ignore[misc]
-    """A PyG `Data` with the tensors of its chain (see `haarpool.tensors`).
+    """A PyG `Data` with the tensors of its chain (see `haarpool.haar.chain_tensors`).
 
     It is batched, sliced, saved and moved by PyG's own means; `haarpool.nn` reads it, alone or in
     a `Batch`. Transforms that change nodes or edges come before `AddHaarChain`, not after it. For
@@ -197,7 +202,7 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         """The graph with a chain of it that is there already."""
         return ChainData.from_chain(data, chain, domain=self.domain, details=self.details)
 
-    def join(self, forest: Chain, dtype: torch.dtype = torch.float32) -> Joined:
+    def join(self, forest: Chain, dtype: torch.dtype = torch.float32) -> JoinedTensors:
         """What `add` gives to many graphs, at once; see `joined_tensors`.
 
         Args:

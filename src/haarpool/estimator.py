@@ -10,18 +10,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool.config import RunConfig
+from haarpool._types import Task
 from haarpool.datasets import as_graphs
-from haarpool.datasets.graphs import MISSING, Graphs, Task
+from haarpool.datasets.graphs import MISSING, Graphs
+from haarpool.datasets.splits import Split, as_json
 from haarpool.errors import HaarPoolError
-from haarpool.folder import SPLIT, RunFolder
-from haarpool.presets import BEST
-from haarpool.repeats import go
-from haarpool.runs import describe, start_run, task_of
-from haarpool.scores import scores_of
-from haarpool.splits import Split, as_json
-from haarpool.team import Team, find_device
-from haarpool.trained import TrainedModel, load_model, save_model
+from haarpool.training.config import RunConfig
+from haarpool.training.devices import Team, find_device
+from haarpool.training.metrics import scores_of
+from haarpool.training.presets import BEST
+from haarpool.training.repeats import go
+from haarpool.training.run import describe, start_run, task_of
+from haarpool.training.run_folder import SPLIT, RunFolder
+from haarpool.training.trained_model import TrainedModel, load_model, save_model
 
 
 class _Estimator:

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from haarpool.basis import haar_basis
-from haarpool.chain import Chain, Floats, Ints
+from haarpool._types import Floats, Ints
+from haarpool.chains.chain import Chain
 from haarpool.errors import HaarPoolError
+from haarpool.haar.basis import haar_basis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from haarpool.datasets.graphs import Graphs, Task
+from haarpool._types import Task
+from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import check_targets
 from haarpool.datasets.places import TABLES, find_dataset, known_datasets, local_source
 from haarpool.datasets.summary import summary

@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool.batch import Batch
-from haarpool.graph import Ints, from_edges, ranges
+from haarpool._types import Floats, Ints, Task
+from haarpool.chains.adjacency import from_edges, ranges
+from haarpool.chains.graph_batch import GraphBatch
 
-Floats = NDArray[np.float64]
-Task = Literal["classification", "regression"]
 MISSING = -1  # the class of a graph without label; a missing value is NaN
 
 
@@ -80,7 +79,7 @@ class Graphs:
         return np.repeat(np.arange(len(self)), self.sizes)
 
     @cached_property
-    def batch(self) -> Batch:
+    def batch(self) -> GraphBatch:
         """The graphs as matrices: an edge that is listed twice without weight is one edge."""
         weights = self.edge_weight
         if weights is None:
@@ -88,7 +87,7 @@ class Graphs:
         adjacency = from_edges(self.edges[0], self.edges[1], weights, int(self.start[-1]))
         if self.edge_weight is None:
             adjacency.data[:] = 1
-        return Batch(adjacency, self.start)
+        return GraphBatch(adjacency, self.start)
 
     @cached_property
     def is_labelled(self) -> NDArray[np.bool_]:

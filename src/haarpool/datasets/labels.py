@@ -8,9 +8,9 @@ from math import isfinite
 
 import numpy as np
 
+from haarpool._types import Ints
 from haarpool.datasets.graphs import MISSING, Graphs
 from haarpool.errors import HaarPoolError
-from haarpool.graph import Ints
 
 Number = int | float
 

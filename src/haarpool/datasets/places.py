@@ -11,7 +11,7 @@ from itertools import chain
 from os import PathLike
 from pathlib import Path
 
-from haarpool.cache import cache_folder
+from haarpool.chains.cache import cache_folder
 from haarpool.datasets.download import download_qm7, download_tu
 from haarpool.datasets.names import ALIASES, TU_NAMES
 from haarpool.datasets.tu import tu_name

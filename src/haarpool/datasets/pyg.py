@@ -15,7 +15,7 @@ from haarpool.datasets.graphs import Graphs
 
 
 class Encoder(Protocol):
-    """What makes features; see `haarpool.features.Encoding`."""
+    """What makes features; see `haarpool.datasets.encoding.Encoding`."""
 
     def encode(self, graphs: Graphs) -> NDArray[np.float32]:
         """(N, columns) for nodes."""

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool.datasets.graphs import Floats, Graphs, Task
+from haarpool._types import Floats, Ints, Task
+from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
-from haarpool.graph import Ints
 
 ELEMENTS = (1, 6, 7, 8, 16)  # H, C, N, O, S: charges of all nuclei of QM7
 CENTRES = np.arange(1.5, 12.0, 1.5)  # Bohr: where the Gaussians of distances stand

@@ -14,10 +14,11 @@ from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
 from torch_geometric.data.storage import GlobalStorage
 
-from haarpool.datasets.graphs import Floats, Graphs, Task
+from haarpool._types import Floats, Task
+from haarpool.chains.adjacency import as_array, edge_list
+from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import as_classes
 from haarpool.errors import HaarPoolError
-from haarpool.graph import as_array, entries_of
 
 CLASSES = (Data, DataEdgeAttr, DataTensorAttr, GlobalStorage)
 EXPECTED = "a list of PyG Data, as torch.save writes it"
@@ -69,7 +70,7 @@ def from_data_list(graphs: Sequence[Any], name: str = "graphs", task: Task | Non
         if not hasattr(data, "edge_index"):
             raise _wrong(g, "a PyG Data", type(data).__name__, "build Data objects")
         try:
-            rows, columns, weight, size, _ = entries_of(data)
+            rows, columns, weight, size, _ = edge_list(data)
         except HaarPoolError as error:
             raise HaarPoolError(error.expected, f"in graph {g} {error.got}", error.remedy) from None
         if size == 0:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from haarpool.datasets.graphs import Floats, Graphs, Task
+from haarpool._types import Floats, Task
+from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.table import Row, read_rows, read_targets
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
-from haarpool.graph import Ints
 
 
 def summary(graphs: Graphs) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
-from haarpool.datasets.graphs import MISSING, Floats, Task
+from haarpool._types import Floats, Ints, Task
+from haarpool.datasets.graphs import MISSING
 from haarpool.datasets.labels import Number, as_classes, as_number
 from haarpool.errors import HaarPoolError
-from haarpool.graph import Ints
 
 DELIMITERS = (",", ";", "\t")
 SAMPLE = 20  # rows that tell the separator

@@ -17,19 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from haarpool.cache import cache_folder
-from haarpool.datasets.graphs import Graphs, Task
+from haarpool._files import Arrays, read_arrays, write_arrays
+from haarpool._types import Ints, Task
+from haarpool.chains.adjacency import from_edges, ranges
+from haarpool.chains.cache import cache_folder
+from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.tu import published_split
 from haarpool.errors import HaarPoolError, HaarPoolWarning
-from haarpool.graph import Ints, from_edges, ranges
-from haarpool.storage import Arrays, read_arrays, write_arrays
 
 CLASSES = 10
 VERSION = 1  # of the generator; a new one draws other graphs
 KEYS = 2**22  # random keys drawn at a time: 32 MB
 
 
-class Part(NamedTuple):
+class GraphSizes(NamedTuple):
     """Graphs of some sizes: `each` per class."""
 
     fewest: int
@@ -37,7 +38,7 @@ class Part(NamedTuple):
     each: int
 
 
-USUAL, LARGE = Part(4, 25, 4000), Part(26, 100, 500)
+USUAL, LARGE = GraphSizes(4, 25, 4000), GraphSizes(26, 100, 500)
 SPLIT = (3000, 500, 500)  # train, validation and test out of the 4,000 usual ones of each class
 
 
@@ -100,7 +101,7 @@ def generate(seed: int, *, progress: bool | None = None) -> Drawn:
     return _concatenate([usual.take(order), large.take(rng.permutation(len(large.sizes)))])
 
 
-def _keep(part: Part, rng: np.random.Generator, bar: tqdm) -> Drawn:
+def _keep(part: GraphSizes, rng: np.random.Generator, bar: tqdm) -> Drawn:
     """The first `part.each` different graphs of each class, in order of class."""
     seen: set[bytes] = set()
     kept = [0] * (CLASSES + 1)
@@ -125,7 +126,7 @@ def _keep(part: Part, rng: np.random.Generator, bar: tqdm) -> Drawn:
     return everything.take(np.argsort(everything.triangles, kind="stable"))
 
 
-def _draws(part: Part, rng: np.random.Generator) -> Iterator[Drawn]:
+def _draws(part: GraphSizes, rng: np.random.Generator) -> Iterator[Drawn]:
     """Blocks of random graphs, without end.
 
     Every pair of nodes gets a random key, and the pairs with the smallest keys are the edges. The

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool.datasets.graphs import Graphs, Task
+from haarpool._types import Ints, Task
+from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import Number, as_classes, as_number
 from haarpool.errors import HaarPoolError
-from haarpool.graph import Ints
 
 Place = Path | zipfile.Path
 

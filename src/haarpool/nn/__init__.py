@@ -1,15 +1,15 @@
 """Layers and models for PyTorch Geometric, over data that `AddHaarChain` made."""
 
 from haarpool.nn.architecture import Architecture
-from haarpool.nn.conv import HaarConv
-from haarpool.nn.diffpool import DiffPool
-from haarpool.nn.eigenpool import AddEigenModes, EigenPooling
-from haarpool.nn.lapool import LaPool
-from haarpool.nn.model import Network, build_model
+from haarpool.nn.haar_conv import HaarConv
+from haarpool.nn.network import Network, build_model
 from haarpool.nn.output import PoolingOutput
+from haarpool.nn.peers.diffpool import DiffPool
+from haarpool.nn.peers.eigenpool import AddEigenModes, EigenPooling
+from haarpool.nn.peers.lapool import LaPool
+from haarpool.nn.peers.structpool import StructPool
 from haarpool.nn.pooling import HaarPooling, HaarUnpooling
 from haarpool.nn.readout import HaarReadout
-from haarpool.nn.structpool import StructPool
 
 __all__ = [
     "AddEigenModes",

@@ -14,9 +14,9 @@ from torch import Tensor
 from torch_geometric.nn import MLP, ChebConv, GATConv, GCNConv, GINConv, SAGEConv
 from torch_geometric.utils import scatter
 
-from haarpool.nn.dense import nonzero
 from haarpool.nn.operators import Tensors
-from haarpool.nn.state import State
+from haarpool.nn.peers.dense_batch import nonzero
+from haarpool.nn.state import LayerState
 
 
 class WeightedGCN(GCNConv):  # type: ignore[misc]  # PyG has no types
@@ -127,7 +127,7 @@ class Convolution(torch.nn.Module):
         """Fresh weights."""
         self.conv.reset_parameters()
 
-    def forward(self, state: State, data: Tensors) -> State:
+    def forward(self, state: LayerState, data: Tensors) -> LayerState:
         """The next features on the same graphs."""
         weight = state.edge_weight
         if weight is not None:

@@ -23,7 +23,7 @@ from torch_geometric.data import Data
 
 from haarpool.data import ChainData
 from haarpool.errors import HaarPoolError
-from haarpool.tensors import GROWTH, Basis, Tree, Values, entries, floats
+from haarpool.haar.chain_tensors import GROWTH, Basis, Tree, Values, entries, floats
 
 Tensors = Mapping[str, Tensor]  # a ChainData, a Batch of them, or a dict of their tensors
 

@@ -7,7 +7,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from haarpool.data import Domain, check_domain
+from haarpool._types import Domain
+from haarpool.data import check_domain
 from haarpool.errors import HaarPoolError
 from haarpool.nn.operators import (
     Tensors,

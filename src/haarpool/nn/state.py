@@ -7,7 +7,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 
-class State(NamedTuple):
+class LayerState(NamedTuple):
     """Features and the graphs that they stand on; a stage takes one and gives the next.
 
     Attributes:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from haarpool.chain import Chain
+from haarpool._files import write_text
+from haarpool.chains.chain import Chain
 from haarpool.report import tables
 from haarpool.report.figures import MAX_DRAWN, draw
 from haarpool.report.record import Predictions, RunRecord
-from haarpool.storage import write_text
 
 __all__ = ["Predictions", "RunRecord", "write_report"]
 

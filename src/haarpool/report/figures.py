@@ -18,7 +18,8 @@ from matplotlib.collections import Collection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from haarpool.chain import Chain, Floats
+from haarpool._types import Floats
+from haarpool.chains.chain import Chain
 from haarpool.plot import INK, plot_basis, plot_chain, plot_wavelets
 from haarpool.report.record import RunRecord, unit
 

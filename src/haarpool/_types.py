@@ -1,0 +1,16 @@
+"""Type aliases that several rooms share."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+Order = Literal["index", "degree"]
+Measure = Literal["children", "mass"]
+Domain = Literal["haar", "vertex"]
+Task = Literal["classification", "regression"]

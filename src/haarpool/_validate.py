@@ -1,0 +1,85 @@
+"""Checks of single values: whole numbers, real numbers, choices and seeds.
+
+Each function returns the value in its plain Python type, or raises a `HaarPoolError` that names the
+parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+from haarpool.errors import HaarPoolError
+
+MAX_SEED = 2**31 - 1
+
+Choice = TypeVar("Choice")
+
+
+def whole_number(
+    name: str, value: Any, minimum: int = 1, maximum: int | None = None, *, remedy: str = ""
+) -> int:
+    """Check a whole number; numpy integers count, booleans do not.
+
+    Example:
+        >>> whole_number("epochs", 0)
+        Traceback (most recent call last):
+        haarpool.errors.HaarPoolError: expected epochs >= 1, got 0; pass a whole number
+    """
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or value < minimum or (maximum is not None and value > maximum):
+        limits = f">= {minimum}" if maximum is None else f"in {minimum}..{maximum}"
+        raise HaarPoolError(f"{name} {limits}", f"{value!r}", remedy or "pass a whole number")
+    return int(value)
+
+
+def real_number(
+    name: str,
+    value: Any,
+    minimum: float = 0.0,
+    maximum: float = float("inf"),
+    *,
+    includes_minimum: bool = True,
+    includes_maximum: bool = False,
+    remedy: str = "",
+) -> float:
+    """Check a real number in an interval, by default minimum <= value < maximum.
+
+    Example:
+        >>> real_number("dropout", 1.5, maximum=1.0)
+        Traceback (most recent call last):
+        haarpool.errors.HaarPoolError: expected dropout in [0, 1), got 1.5; pass a number
+    """
+    is_real = isinstance(value, Real) and not isinstance(value, bool)
+    limits = (minimum, maximum, includes_minimum, includes_maximum)
+    if not is_real or not _inside(float(value), *limits):
+        left, right = "[" if includes_minimum else "(", "]" if includes_maximum else ")"
+        interval = f"{name} in {left}{minimum:g}, {maximum:g}{right}"
+        raise HaarPoolError(interval, f"{value!r}", remedy or "pass a number")
+    return float(value)
+
+
+def _inside(value: float, low: float, high: float, with_low: bool, with_high: bool) -> bool:
+    above = value >= low if with_low else value > low
+    return above and (value <= high if with_high else value < high)
+
+
+def choice(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:
+    """Check that a value is one of a few.
+
+    Example:
+        >>> choice("task", "x", ("a", "b"))
+        Traceback (most recent call last):
+        haarpool.errors.HaarPoolError: expected task "a" or "b", got 'x'; choose one of these
+    """
+    if not any(value is one or (type(value) is type(one) and value == one) for one in choices):
+        shown = [f'"{one}"' if isinstance(one, str) else f"{one}" for one in choices]
+        listed = " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+        raise HaarPoolError(f"{name} {listed}", f"{value!r}", "choose one of these")
+    return value
+
+
+def seed(value: Any) -> int:
+    """Check a seed of random numbers."""
+    return whole_number("seed", value, 0, MAX_SEED, remedy="pass for example seed=0")

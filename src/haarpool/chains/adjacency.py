@@ -1,0 +1,277 @@
+"""Whatever a user calls a graph -> one checked, symmetric, sparse adjacency matrix."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from haarpool._types import Ints
+from haarpool.errors import HaarPoolError
+
+
+def as_adjacency(graph: Any, *, symmetrize: bool = False) -> sparse.csr_array:
+    """The weighted adjacency matrix of `graph`, checked and in canonical form.
+
+    Args:
+        graph: a scipy sparse or a dense (N, N) array; a networkx graph (edge attribute `weight`,
+            1 where there is none); or a PyTorch Geometric `Data` (its `edge_weight`, else 1).
+            Parallel edges add up. An entry of zero is no edge.
+        symmetrize: make an asymmetric matrix symmetric. An edge given in one direction only then
+            counts in both; where the two directions differ, the larger weight is taken.
+
+    Returns:
+        (N, N) CSR array of float64: symmetric, finite, non-negative, indices sorted.
+
+    >>> as_adjacency([[0, 2], [2, 0]]).toarray()
+    array([[0., 2.],
+           [2., 0.]])
+    """
+    if type(graph) is sparse.csr_array and graph.ndim == 2 and graph.dtype == np.float64:
+        _check_format(graph)
+        if graph.nnz > 0 and graph.indices.dtype == np.int32 and is_canonical(graph):
+            return graph.copy()  # nothing to do, which is quick to find out
+    entries = edge_list(graph)
+    adjacency = from_edges(entries.rows, entries.columns, entries.weights, entries.size)
+    _check_weights(adjacency)
+    return _symmetric(adjacency, entries.precision, symmetrize)
+
+
+def as_array(values: Any, what: str) -> NDArray[Any]:
+    """`values` as a numpy array, or an error that says `what` is none."""
+    try:
+        if hasattr(values, "detach"):  # a tensor, of any device, with or without gradient
+            values = values.detach().cpu()
+        return np.asarray(values)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise HaarPoolError(
+            f"{what} as an array of numbers",
+            f"{type(values).__name__} ({error})",
+            "pass a numpy array or a list of numbers, all rows of the same length",
+        ) from error
+
+
+def from_edges(
+    rows: NDArray[Any], columns: NDArray[Any], weights: NDArray[Any], size: int
+) -> sparse.csr_array:
+    """(size, size) CSR array, duplicates summed, with indices of 32 bits wherever they fit."""
+    small = max(size, len(weights)) < 2**31
+    index = np.int32 if small else np.int64
+    places = (rows.astype(index), columns.astype(index))
+    return sparse.csr_array((weights.astype(np.float64), places), shape=(size, size))
+
+
+def entry_rows(adjacency: sparse.csr_array) -> Ints:
+    """(number of entries,) the row of each entry, as `indices` is its column."""
+    return np.repeat(np.arange(adjacency.shape[0]), np.diff(adjacency.indptr))
+
+
+def ranges(starts: Ints, lengths: Ints, stride: int = 1) -> Ints:
+    """start, start + stride, ... for each start, as many as `lengths` says, one after the other."""
+    ends = np.cumsum(lengths)
+    counting = np.arange(lengths.sum()) - np.repeat(ends - lengths, lengths)
+    result: Ints = np.repeat(starts, lengths) + stride * counting
+    return result
+
+
+def coarse_graph(adjacency: sparse.csr_array, parent: Ints) -> sparse.csr_array:
+    """The graph of clusters: weights of all pairs of members summed, self-loops kept."""
+    row, column = parent[entry_rows(adjacency)], parent[adjacency.indices]
+    return from_edges(row, column, adjacency.data, int(parent.max()) + 1)
+
+
+def without_self_loops(adjacency: sparse.csr_array) -> sparse.csr_array:
+    """The same graph with an empty diagonal."""
+    row, column = entry_rows(adjacency), adjacency.indices
+    off = row != column
+    return from_edges(row[off], column[off], adjacency.data[off], adjacency.shape[0])
+
+
+class EdgeList(NamedTuple):
+    """The entries of an adjacency matrix, unchecked, and the relative rounding error of weights."""
+
+    rows: NDArray[Any]
+    columns: NDArray[Any]
+    weights: NDArray[Any]
+    size: int
+    precision: float
+
+
+def edge_list(graph: Any) -> EdgeList:
+    """The entries of a graph in any of the forms that `as_adjacency` takes."""
+    if hasattr(graph, "edge_index") or hasattr(graph, "edge_types"):
+        return _from_pyg(graph)
+    if hasattr(graph, "nodes") and hasattr(graph, "is_directed"):
+        return _from_networkx(graph)
+    return _from_array(graph)
+
+
+def is_canonical(adjacency: sparse.csr_array) -> bool:
+    """Whether there is nothing to refuse or repair: sorted, weights > 0 and finite, symmetric."""
+    size, weights = adjacency.shape[0], adjacency.data
+    place = entry_rows(adjacency) * size + adjacency.indices
+    rising = bool((place[1:] > place[:-1]).all())
+    if not (rising and np.isfinite(weights).all() and (weights > 0).all()):
+        return False
+    return size == adjacency.shape[1] and _is_symmetric(adjacency)
+
+
+def _is_symmetric(adjacency: sparse.csr_array) -> bool:
+    """Whether A = Aᵀ, to the last bit."""
+    if adjacency.shape[0] <= 128:
+        dense = adjacency.toarray()
+        return np.array_equal(dense, dense.T)
+    other = sparse.csr_array(adjacency.T)
+    return all(
+        np.array_equal(getattr(adjacency, part), getattr(other, part))
+        for part in ("indptr", "indices", "data")
+    )
+
+
+def _check_format(matrix: Any) -> None:
+    """Compressed matrices, whose indices scipy trusts."""
+    try:
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise HaarPoolError(
+            "a valid sparse matrix", f"one with broken indices ({error})", "build it anew"
+        ) from error
+
+
+def _from_array(graph: Any) -> EdgeList:
+    matrix: Any = graph if sparse.issparse(graph) else as_array(graph, "the adjacency matrix")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise HaarPoolError(
+            "a square adjacency matrix (N, N)",
+            f"shape {tuple(matrix.shape)}",
+            "pass one row and one column per node, a networkx graph or a PyG Data",
+        )
+    precision = _precision(matrix.dtype)
+    if hasattr(matrix, "check_format"):
+        _check_format(matrix)
+    if sparse.issparse(matrix) and matrix.format == "csr":
+        size = matrix.shape[0]
+        return EdgeList(entry_rows(matrix), matrix.indices, matrix.data, size, precision)
+    try:
+        entries = sparse.coo_array(matrix if sparse.issparse(matrix) else matrix.astype(np.float64))
+        return EdgeList(entries.row, entries.col, entries.data, matrix.shape[0], precision)
+    except ValueError as error:  # coordinates are checked here
+        raise HaarPoolError(
+            "a valid sparse matrix", f"one with broken indices ({error})", "build it anew"
+        ) from error
+
+
+def _from_networkx(graph: Any) -> EdgeList:
+    import networkx as nx
+
+    if not len(graph):
+        return _from_array(np.zeros((0, 0)))
+    try:
+        return _from_array(nx.to_scipy_sparse_array(graph, dtype=np.float64, weight="weight"))
+    except (ValueError, TypeError) as error:
+        raise HaarPoolError(
+            "a number as the edge attribute 'weight'",
+            f"{error}",
+            "convert the weights to float, or drop the attribute",
+        ) from error
+
+
+def _from_pyg(data: Any) -> EdgeList:
+    """Tensors are read through their own methods, so that this module needs no torch."""
+    if hasattr(data, "edge_types"):
+        raise HaarPoolError(
+            "a graph with one kind of nodes and edges", "a HeteroData", "pass data.to_homogeneous()"
+        )
+    if getattr(data, "num_graphs", 1) != 1:
+        raise HaarPoolError(
+            "one graph",
+            f"a batch of {data.num_graphs}, whose chains would mix them",
+            "build one chain for each of batch.to_data_list()",
+        )
+    if data.edge_index is None and getattr(data, "adj_t", None) is not None:
+        raise HaarPoolError(
+            "a Data with edge_index", "one with adj_t", "build the chain before ToSparseTensor"
+        )
+    if data.num_nodes is None:
+        raise HaarPoolError(
+            "a Data that knows its number of nodes",
+            "num_nodes=None",
+            "set data.num_nodes or data.x",
+        )
+    n = int(data.num_nodes)
+    edges = np.zeros((2, 0), np.int64)
+    if data.edge_index is not None:
+        edges = as_array(data.edge_index, "edge_index")
+    if edges.ndim != 2 or len(edges) != 2 or edges.dtype.kind not in "iu":
+        raise HaarPoolError(
+            "edge_index as whole numbers of shape (2, number of edges)",
+            f"shape {edges.shape}, dtype {edges.dtype}",
+            "pass one column per edge; transpose a list of pairs",
+        )
+    weight = np.ones(edges.shape[1], np.int64)
+    if getattr(data, "edge_weight", None) is not None:
+        weight = as_array(data.edge_weight, "edge_weight")
+    if weight.shape != edges.shape[1:]:
+        raise HaarPoolError(
+            f"edge_weight of shape ({edges.shape[1]},), one per column of edge_index",
+            f"shape {weight.shape}",
+            "pass one weight per edge or none",
+        )
+    if edges.size and (edges.min() < 0 or edges.max() >= n):
+        raise HaarPoolError(
+            f"node ids in 0..{n - 1}",
+            f"ids from {edges.min()} to {edges.max()} in edge_index",
+            "set data.num_nodes or renumber the nodes",
+        )
+    return EdgeList(edges[0], edges[1], weight, n, _precision(weight.dtype))
+
+
+def _precision(dtype: np.dtype[Any]) -> float:
+    """The relative rounding error of weights of this type."""
+    if dtype.kind not in "biuf":
+        raise HaarPoolError(
+            "real numbers as edge weights", f"dtype {dtype}", "convert the weights to float"
+        )
+    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
+
+
+def _check_weights(adjacency: sparse.csr_array) -> None:
+    weights = adjacency.data
+    if adjacency.shape[0] == 0:
+        raise HaarPoolError("a graph with at least one node", "an empty graph", "drop empty graphs")
+    if not np.isfinite(weights).all():
+        raise HaarPoolError(
+            "finite edge weights", "NaN or infinity", "clean the weights or drop these edges"
+        )
+    if (weights < 0).any():
+        raise HaarPoolError(
+            "edge weights >= 0",
+            f"a weight of {weights.min():g}",
+            "pass their absolute values or drop these edges",
+        )
+
+
+def _symmetric(adjacency: sparse.csr_array, precision: float, symmetrize: bool) -> sparse.csr_array:
+    if (adjacency.data == 0).any():
+        adjacency.eliminate_zeros()
+    if _is_symmetric(adjacency):
+        return adjacency
+    transposed = sparse.csr_array(adjacency.T)
+    difference = abs(adjacency - transposed)
+    larger = adjacency.maximum(transposed)
+    # Rounding on the way here, a product or a conversion from float32, is no asymmetry.
+    allowed = 100 * precision * larger
+    allowed.data += np.finfo(float).eps * adjacency.data.max()
+    excess = (difference - allowed).tocoo()
+    worst = int(excess.data.argmax())
+    if excess.data[worst] > 0 and not symmetrize:
+        u, v = int(excess.row[worst]), int(excess.col[worst])
+        raise HaarPoolError(
+            "a symmetric adjacency matrix (an undirected graph)",
+            f"A[{u}, {v}] = {adjacency[u, v]:.9g} but A[{v}, {u}] = {adjacency[v, u]:.9g}",
+            "pass symmetrize=True (--symmetrize) to take the larger of the two",
+        )
+    larger.sort_indices()
+    return larger

@@ -1,0 +1,322 @@
+"""Chains for a whole dataset: in parallel, cached, resumed where a run was cut off.
+
+The work is done by `solve`, which loads neither torch nor PyTorch Geometric.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice, pairwise
+from os import PathLike
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from haarpool._types import Floats, Ints, Measure, Order
+from haarpool.chains.cache import ChainCache, pack, unpack
+from haarpool.chains.chain import Chain, check_choices
+from haarpool.chains.clustering import Clustering
+from haarpool.chains.coarsening import as_features, coarsen
+from haarpool.chains.graph_batch import GraphBatch, as_graph_batch
+from haarpool.chains.quality import StepQuality, dataset_quality
+from haarpool.chains.recipe import Ratio, Recipe, Sizes
+from haarpool.chains.workers import Pace, check_jobs, spread
+from haarpool.errors import HaarPoolError
+
+BLOCK_GRAPHS = 2048  # graphs read, checked and looked up at a time
+LARGE = 1024  # nodes; such a graph travels alone
+CHUNK_ENTRIES = 2**24  # of the dense matrices that a method may make of a chunk
+_FORMAT = "haarpool chain 1"
+
+
+class GraphBlock(NamedTuple):
+    """Some graphs of the dataset, with what their chains are filed under."""
+
+    batch: GraphBatch
+    features: Floats | None
+    keys: list[bytes]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Chains(Sequence[Chain]):
+    """The chains of a dataset, in its order; each is made when it is asked for.
+
+    Packed, a million of them fit into memory.
+
+    Attributes:
+        computed, cached: how many different chains were computed, and how many came from the cache.
+        seconds: that it took.
+    """
+
+    _blocks: list[GraphBlock]
+    _packed: dict[bytes, bytes]
+    order: Order
+    measure: Measure
+    computed: int
+    cached: int
+    seconds: float
+
+    def __len__(self) -> int:
+        return sum(len(block.keys) for block in self._blocks)
+
+    @overload
+    def __getitem__(self, i: int) -> Chain: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[Chain]: ...
+    def __getitem__(self, i: int | slice) -> Chain | list[Chain]:
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(len(self)))]
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"chain {i} of {len(self)}")
+        block, g = divmod(i % len(self), BLOCK_GRAPHS)
+        return self._chain(self._blocks[block], g)
+
+    def __iter__(self) -> Iterator[Chain]:
+        return (self._chain(block, g) for block in self._blocks for g in range(len(block.keys)))
+
+    def _chain(self, block: GraphBlock, g: int) -> Chain:
+        parents, _ = unpack(self._packed[block.keys[g]])
+        return Chain(tuple(parents), self.order, self.measure, block.batch[g])
+
+    def forests(self) -> Iterator[Chain]:
+        """Some chains at a time side by side as one, with one step more: to their graphs.
+
+        >>> rings = [np.roll(np.eye(n), 1, axis=1) + np.roll(np.eye(n), -1, axis=1) for n in (8, 4)]
+        >>> list(precompute(rings, num_levels=2, cache=False).forests())
+        [Chain(12 -> 6 -> 2 -> 2)]
+        """
+        for block in self._blocks:
+            levels: list[list[Ints]] = []
+            nodes: list[int] = []  # so far, on the level above
+            for g, key in enumerate(block.keys):
+                parents, _ = unpack(self._packed[key])
+                levels = levels or [[] for _ in range(len(parents) + 1)]
+                nodes = nodes or [0] * len(parents)
+                if len(parents) != len(nodes):
+                    raise HaarPoolError(
+                        "chains with the same number of levels",
+                        f"{len(nodes)} and {len(parents)}",
+                        "pass num_levels= to precompute",
+                    )
+                for j, parent in enumerate(parents):
+                    levels[j].append(parent + nodes[j])
+                    nodes[j] += int(parent.max()) + 1
+                levels[-1].append(np.full(int(parents[-1].max()) + 1, g))
+            joined = tuple(np.concatenate(level) for level in levels)
+            yield Chain(joined, self.order, self.measure, block.batch.adjacency)
+
+    def quality(self) -> list[StepQuality]:
+        """Per level the means over all graphs: sizes, edge cut, balance, singletons, seconds."""
+        batches = (
+            (block.batch, [unpack(self._packed[key]) for key in block.keys])
+            for block in self._blocks
+        )
+        return dataset_quality(batches)
+
+    def __repr__(self) -> str:
+        return f"Chains({len(self)} graphs, {self.computed} computed in {self.seconds:.1f} s)"
+
+
+def precompute(
+    dataset: Iterable[Any],
+    num_levels: int | None = None,
+    ratio: Ratio = 0.5,
+    top: int | None = 1,
+    method: str | Clustering = "spectral",
+    seed: int = 0,
+    *,
+    sizes: Sizes = None,
+    features: str | Sequence[Any] | None = None,
+    order: Order = "degree",
+    measure: Measure = "children",
+    symmetrize: bool = False,
+    n_jobs: int | None = None,
+    cache: bool | str | PathLike[str] = True,
+    progress: bool | None = None,
+    **options: Any,
+) -> Chains:
+    """The chain of every graph of a dataset, the same as `build_chain` makes one by one.
+
+    Chains that are in the cache are read; the others are computed, each graph once however often
+    it occurs, and written chunk by chunk, so that a run that was cut off goes on where it stopped.
+
+    Args:
+        dataset: graphs in any form that `as_adjacency` takes, for instance a PyG dataset.
+        num_levels, ratio, top, method, seed, sizes, order, measure, symmetrize, options: see
+            `build_chain`. A method without version (a bare function), or with an option that is no
+            plain value, is not cached.
+        features: for methods that look at node features: an (N, d) array per graph, or the name
+            of an attribute of every graph, such as "x".
+        n_jobs: processes; -1 takes all cores. Inside `with joblib.parallel_config(...)`, for
+            instance `backend="dask"`, the work goes there.
+        cache: whether to use the cache, or its folder; see `cache_folder`.
+        progress: whether to show a bar; `None` shows it on a terminal.
+
+    >>> ring = np.roll(np.eye(8), 1, axis=1) + np.roll(np.eye(8), -1, axis=1)
+    >>> chains = precompute([ring, np.eye(4)], num_levels=2, cache=False)
+    >>> list(chains)
+    [Chain(8 -> 4 -> 1), Chain(4 -> 2 -> 1)]
+    """
+    recipe = Recipe.of(num_levels, ratio, top, method, seed, sizes, **options)
+    check_choices(order, measure)
+    check_jobs(n_jobs)
+    start = time.perf_counter()
+    store = None
+    if cache is not False and recipe.is_repeatable:
+        store = ChainCache(None if cache is True else cache)
+    total = len(dataset) if isinstance(dataset, Sized) else None
+    hidden = None if progress is None else not progress
+    packed: dict[bytes, bytes] = {}
+    with tqdm(total=total, desc="chains", unit=" graphs", disable=hidden, leave=False) as bar:
+        try:
+            blocks = []
+            for block in _blocks(dataset, recipe, features, symmetrize):
+                packed |= store.read(block.keys) if store else {}
+                bar.update(sum(key in packed for key in block.keys))
+                blocks.append(block)
+            cached = len(packed)
+            wanted = Counter(key for block in blocks for key in block.keys)
+            for found in _computed(blocks, set(packed), recipe, n_jobs):
+                if store:
+                    store.write(found.items())
+                packed |= found
+                bar.update(sum(wanted[key] for key in found))
+        finally:
+            if store:
+                store.close()
+    seconds = time.perf_counter() - start
+    return Chains(blocks, packed, order, measure, len(packed) - cached, cached, seconds)
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def _blocks(
+    dataset: Iterable[Any],
+    recipe: Recipe,
+    features: str | Sequence[Any] | None,
+    symmetrize: bool,
+) -> Iterator[GraphBlock]:
+    first = 0
+    for some in _slices(dataset):
+        batch = as_graph_batch(some, symmetrize=symmetrize, first=first)
+        columns = None
+        if isinstance(features, str):
+            columns = _features([getattr(g, features, None) for g in some], first, batch, recipe)
+        elif features is not None:
+            columns = _features(features[first : first + len(some)], first, batch, recipe)
+        yield GraphBlock(batch, columns, _keys(batch, columns, recipe))
+        first += len(some)
+    if isinstance(features, Sequence) and not isinstance(features, str) and len(features) != first:
+        raise HaarPoolError(
+            f"features of {first} graphs", f"{len(features)}", "pass one array per graph"
+        )
+
+
+def _slices(dataset: Iterable[Any]) -> Iterator[Sequence[Any]]:
+    if isinstance(dataset, GraphBatch):
+        yield from (dataset[i : i + BLOCK_GRAPHS] for i in range(0, len(dataset), BLOCK_GRAPHS))
+        return
+    graphs = iter(dataset)
+    while some := list(islice(graphs, BLOCK_GRAPHS)):
+        yield some
+
+
+def _features(given: Sequence[Any], first: int, batch: GraphBatch, recipe: Recipe) -> Floats:
+    if len(given) != len(batch.sizes):
+        raise HaarPoolError(
+            "features of every graph", f"{first + len(given)}", "pass one array per graph"
+        )
+    rows = []
+    for i, (own, size) in enumerate(zip(given, batch.sizes, strict=True), start=first):
+        try:
+            rows.append(as_features(own, int(size), recipe))
+        except HaarPoolError as error:
+            raise HaarPoolError(error.expected, f"in graph {i} {error.got}", error.remedy) from None
+    if len(widths := {columns.shape[1] for columns in rows}) > 1:
+        raise HaarPoolError(
+            "features of the same width in all graphs",
+            f"{sorted(widths)}",
+            "fill in what is missing",
+        )
+    return np.concatenate(rows)
+
+
+def _keys(batch: GraphBatch, features: Floats | None, recipe: Recipe) -> list[bytes]:
+    """What a chain depends on, as one hash per graph: graph, features, recipe, code version."""
+    head = json.dumps([_FORMAT, recipe.describe()], sort_keys=True, default=repr).encode()
+    width = -1 if features is None else features.shape[1]
+    adjacency, start = batch.adjacency, batch.start
+    degree = np.diff(adjacency.indptr).astype("<i8")
+    entry = adjacency.indptr[start]
+    column = (adjacency.indices - np.repeat(start[:-1], np.diff(entry))).astype("<i8")
+    weight = adjacency.data.astype("<f8")
+    keys = []
+    for (a, b), (c, d) in zip(pairwise(start.tolist()), pairwise(entry.tolist()), strict=True):
+        content = sha256(head + struct.pack("<3q", b - a, d - c, width))
+        for part in (degree[a:b], column[c:d], weight[c:d]):
+            content.update(part)
+        if features is not None:
+            content.update(features[a:b].astype("<f8").tobytes())
+        keys.append(content.digest())
+    return keys
+
+
+# ---------------------------------------------------------------------- the work
+
+
+def _computed(
+    blocks: list[GraphBlock], known: set[bytes], recipe: Recipe, n_jobs: int | None
+) -> Iterator[dict[bytes, bytes]]:
+    """The packed chains that are not known yet, chunk by chunk, each once."""
+    pace = Pace(n_jobs)
+    for (keys, values), seconds in spread(solve, _chunks(blocks, known, recipe, pace), n_jobs):
+        pace.learn(len(keys), seconds)
+        yield dict(zip(keys, values, strict=True))
+
+
+def _chunks(
+    blocks: list[GraphBlock], known: set[bytes], recipe: Recipe, pace: Pace
+) -> Iterator[tuple[list[bytes], GraphBatch, Floats | None, Recipe]]:
+    seen = set(known)
+    todo: list[list[int]] = []
+    for block in blocks:
+        fresh = {key: g for g, key in enumerate(block.keys) if key not in seen}
+        todo.append(sorted(fresh.values()))
+        seen |= fresh.keys()
+    left = sum(map(len, todo))
+    for block, numbers in zip(blocks, todo, strict=True):
+        while numbers:
+            number = _fitting(block.batch.sizes[numbers[: pace.number(left)]])
+            some, numbers = numbers[:number], numbers[number:]
+            left -= len(some)
+            batch, nodes = block.batch.take(np.array(some))
+            features = None if block.features is None else block.features[nodes]
+            yield [block.keys[g] for g in some], batch, features, recipe
+
+
+def _fitting(sizes: NDArray[np.int64]) -> int:
+    """How many graphs, of these sizes, may stand in one chunk."""
+    large = sizes > LARGE
+    if large[0]:
+        return 1
+    end = int(large.argmax()) if large.any() else len(sizes)
+    fitting = int(np.searchsorted(np.cumsum(sizes[:end] ** 2), CHUNK_ENTRIES, side="right"))
+    return max(1, fitting)
+
+
+def solve(
+    keys: list[bytes], batch: GraphBatch, features: Floats | None, recipe: Recipe
+) -> tuple[list[bytes], list[bytes]]:
+    """What a worker does with a chunk: the packed chain of each of its graphs."""
+    with threadpool_limits(1):  # the matrices are small, and no result depends on threads
+        return keys, [pack(*steps) for steps in coarsen(batch, recipe, features)]

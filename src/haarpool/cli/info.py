@@ -1,0 +1,99 @@
+"""`haarpool info`: this installation, or a dataset; `haarpool completion`."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import textwrap
+from argparse import Namespace
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from haarpool import __version__
+from haarpool.chains.cache import cache_folder
+from haarpool.datasets import known_datasets, read_graphs, summary
+
+_PACKAGES = (
+    "haarpool", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit", "grakel",
+)  # fmt: skip
+
+
+def info(arguments: Namespace) -> None:
+    """`haarpool info`."""
+    about = _installation(arguments) if arguments.source is None else _dataset(arguments)
+    if arguments.json:
+        print(json.dumps(about))
+        return
+    width = max(map(len, about))
+    for name, value in about.items():
+        lines = _lines(value, 98 - width)
+        print(f"{name:{width}}  {lines[0]}")
+        for line in lines[1:]:
+            print(f"{'':{width}}  {line}")
+
+
+def _dataset(arguments: Namespace) -> dict[str, Any]:
+    names = ("source", "root", "task", "smiles", "strict")
+    read = {name: getattr(arguments, name) for name in names}
+    targets = [one for one in (arguments.targets or "").split(",") if one]
+    graphs = read_graphs(**read, targets=targets)
+    return {"dataset": graphs.name} | summary(graphs)
+
+
+def _installation(arguments: Namespace) -> dict[str, Any]:
+    import torch
+
+    devices = [f"cpu, {torch.get_num_threads()} threads"]
+    devices += [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    return {
+        "python": platform.python_version(),
+        **{name: _version(name) for name in _PACKAGES},
+        "devices": devices,
+        "cache": str(cache_folder()),
+        "data": os.environ.get("HAARPOOL_DATA") or "HAARPOOL_DATA is not set",
+        **_datasets(arguments.root),
+    }
+
+
+def _datasets(root: str | None) -> dict[str, Any]:
+    """Those that are here with their places, and the names of the others."""
+    known = known_datasets(root)
+    here = {name: where for name, where in known if where != "download"}
+    return {"datasets": here, "to download": [name for name, where in known if where == "download"]}
+
+
+def _version(name: str) -> str:
+    try:
+        return __version__ if name == "haarpool" else version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _lines(value: Any, width: int) -> list[str]:
+    """A value on as many lines as it takes; figures on one."""
+    if isinstance(value, Mapping) and all(isinstance(one, int | float) for one in value.values()):
+        value = [f"{name}: {_text(one)}" for name, one in value.items()]
+    if isinstance(value, Mapping):
+        return [f"{name}: {', '.join(_lines(one, width))}" for name, one in value.items()]
+    if isinstance(value, list | tuple):
+        return textwrap.wrap(", ".join(map(_text, value)), width, break_on_hyphens=False) or [
+            "none"
+        ]
+    return [_text(value)]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def completion(arguments: Namespace) -> None:
+    """`haarpool completion`: a script for the shell."""
+    import shtab
+
+    from haarpool.cli.arguments import parser
+
+    print(shtab.complete(parser(), shell=arguments.shell))

@@ -1,0 +1,1 @@
+"""The loops behind `haarpool.haar.transform`, and nothing else: `portable` runs on every device."""

@@ -1,0 +1,101 @@
+"""What goes into a transform: a chain or a plan, and a signal as a tensor or an array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from haarpool.chains.chain import Chain, checked_level
+from haarpool.errors import HaarPoolError
+from haarpool.haar.plan import TransformPlan
+
+Signal = TypeVar("Signal", Tensor, NDArray[Any])
+
+
+def _plan(chain: Chain | TransformPlan, device: torch.device) -> TransformPlan:
+    """The plan to use on `device`; that of a chain is made once and lives as long as the chain."""
+    if isinstance(chain, TransformPlan):
+        if chain.device != device:
+            raise HaarPoolError(
+                f"a signal on {chain.device}, where the plan is",
+                f"a signal on {device}",
+                f"move one of them, for example plan.to({str(device)!r})",
+            )
+        return chain
+    if not isinstance(chain, Chain):
+        raise HaarPoolError(
+            "a Chain or a TransformPlan",
+            f"{type(chain).__name__}",
+            "build one with build_chain, Chain.from_parents or TransformPlan.from_chains",
+        )
+    if device not in chain._derived:
+        _keep_plan(chain, device)
+    plan: TransformPlan = chain._derived[device]
+    return plan
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]  # numpy at work, nothing to trace
+def _keep_plan(chain: Chain, device: torch.device) -> None:
+    chain._derived[device] = TransformPlan.from_chains([chain], device)
+
+
+def as_rows(
+    chain: Chain | TransformPlan, x: Signal
+) -> tuple[TransformPlan, Tensor, Callable[[Tensor], Signal]]:
+    """The plan, the signal as a tensor (..., rows, columns), and the way back to its kind."""
+    if not isinstance(x, Tensor | np.ndarray):
+        raise HaarPoolError(
+            "a torch tensor or a numpy array", f"{type(x).__name__}", "convert with np.asarray"
+        )
+    if isinstance(x, np.ndarray):
+        usable = x.dtype.kind in "fc"
+    else:
+        usable = (x.is_floating_point() or x.is_complex()) and x.dtype.itemsize > 1
+        usable = usable and x.layout is torch.strided and not x.is_nested
+    if not usable:
+        raise HaarPoolError(
+            "a dense array of floating point or complex values",
+            f"dtype {x.dtype}" + (f", {x.layout}" if isinstance(x, Tensor) else ""),
+            "convert, for example to float32 with .to_dense().float()",
+        )
+    if x.ndim == 0:
+        raise HaarPoolError(
+            "a signal (N,), (N, d) or (..., N, d)", "a scalar", "pass a row per node"
+        )
+    tensor = x if isinstance(x, Tensor) else _from_numpy(x)
+    flat = tensor.ndim == 1
+
+    def back(result: Tensor) -> Signal:
+        result = result.squeeze(-1) if flat else result
+        return result if isinstance(x, Tensor) else result.numpy()
+
+    return _plan(chain, tensor.device), tensor.unsqueeze(-1) if flat else tensor, back
+
+
+def _from_numpy(x: NDArray[Any]) -> Tensor:
+    native = x.dtype.newbyteorder("=")
+    try:
+        # Without a copy where torch can take the array as it is.
+        return torch.from_numpy(np.require(x, native, ["C", "W"]))
+    except TypeError as error:
+        raise HaarPoolError(
+            "a dtype that torch knows", f"dtype {x.dtype}", "convert, for example to float64"
+        ) from error
+
+
+def checked_rows(plan: TransformPlan, rows: Tensor, level: int, up: int) -> int:
+    """The level, if the signal has the rows of level + `up`."""
+    level = checked_level(level, plan.num_levels, repr(plan))
+    expected = plan.sizes[level + up]
+    if rows.shape[-2] != expected:
+        raise HaarPoolError(
+            f"{expected} rows, one per node of level {level + up} of {plan!r}",
+            f"{rows.shape[-2]}",
+            "check level= and that chain and signal belong to the same graph",
+        )
+    return level

@@ -1,1 +1,0 @@
-"""The loops behind `haarpool.transform`, and nothing else: `portable` runs on every device."""

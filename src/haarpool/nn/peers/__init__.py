@@ -1,0 +1,1 @@
+"""Pooling layers of other papers, for comparison with HaarPooling."""
