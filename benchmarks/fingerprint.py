@@ -51,7 +51,7 @@ RUNS = {
     "weights": ["BZR", "--epochs", "3", "--class-weights", "--monitor", "loss", "--seed", "3"],
     "cluster": ["IMDB-BINARY", "--epochs", "2", "--method", "matching", "--ratio", "0.3"],
     "qm7": ["qm7", "--preset", "paper", "--epochs", "2"],
-    "molecules": ["{data}/molecules/ESOL.csv", "--epochs", "2", "--split", "scaffold"],
+    "molecules": [*ESOL, "--epochs", "2", "--split", "scaffold"],
     "eigen": ["MUTAG", "--arch", "GC16-EIG-GC16-SUM-FC16", "--epochs", "2", "--method", "kmeans"],
     "symmetrize": [
         "MUTAG",

@@ -1,12 +1,13 @@
 """Checks of single values: whole numbers, real numbers, choices and seeds.
 
-Each function returns the value in its plain Python type, or raises a `HaarPoolError` that names the
-parameter.
+Each check returns the value in its plain Python type, or raises a `HaarPoolError` that names the
+parameter. `setting` declares a dataclass field together with its help text for the shell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -83,3 +84,14 @@ def choice(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:
 def seed(value: Any) -> int:
     """Check a seed of random numbers."""
     return whole_number("seed", value, 0, MAX_SEED, remedy="pass for example seed=0")
+
+
+def setting(default: Any, help: str, **shell: Any) -> Any:  # noqa: A002
+    """Declare a dataclass field that is also an argument of the shell command.
+
+    Args:
+        default: Default value of the field.
+        help: Help text of the argument.
+        **shell: `flag` (if the argument is not named like the field), `metavar` and `choices`.
+    """
+    return field(default=default, metadata={"help": help, **shell})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
@@ -15,9 +14,9 @@ from torch_geometric.data.storage import GlobalStorage
 from torch_geometric.transforms import BaseTransform
 
 from haarpool._types import Domain
-from haarpool.chains.chain import Chain, check_choices
+from haarpool.chains.chain import Chain
 from haarpool.chains.coarsening import build_chain
-from haarpool.chains.recipe import Recipe
+from haarpool.chains.recipe import Recipe, show_arguments
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import (
     JoinedTensors,
@@ -182,17 +181,16 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         check_domain(domain)
         if details not in (None, True, False):
             raise HaarPoolError("details True or False", f"{details!r}", "pass details=True")
-        if chain is None:
-            _check_parameters({"num_levels": num_levels, **parameters})
-        elif not callable(chain) or num_levels or features or parameters:
+        if chain is not None and (not callable(chain) or num_levels or features or parameters):
             others = {"num_levels": num_levels, "features": features} | parameters
             raise HaarPoolError(
-                "chain= as a function from a Data to its Chain, and nothing else for build_chain",
-                f"chain={_shown(chain)} with {[k for k, v in others.items() if v is not None]}",
-                "build the chain with these inside your function",
+                "chain= as a function from a Data to its Chain, and no parameters of build_chain",
+                f"chain with {[k for k, v in others.items() if v is not None]}",
+                "pass these parameters to build_chain inside your function",
             )
-        self.chain, self.features, self.num_levels = chain, features, num_levels
-        self.domain, self.details, self.parameters = domain, details, parameters
+        self.recipe = None if chain is not None else Recipe.of(num_levels, **parameters)
+        self.chain, self.features = chain, features
+        self.domain, self.details = domain, details
 
     def forward(self, data: Data) -> ChainData:
         """The graph with its chain."""
@@ -213,16 +211,16 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         return joined_tensors(forest, bases=bases, details=details, dtype=dtype)
 
     def build(self, data: Data) -> Chain:
-        """The chain of a graph; it knows its graph."""
+        """Build the chain of a graph."""
         if self.chain is None:
             if self.features is not None and self.features not in data:
                 raise HaarPoolError(
-                    f"data with {self.features!r}, the features to cluster by",
-                    "data without",
-                    "name an attribute of the graphs, for instance features='x'",
+                    f"data with the node features {self.features!r}",
+                    "data without them",
+                    'name an attribute of the graphs, for example features="x"',
                 )
             features = None if self.features is None else data[self.features]
-            return build_chain(data, self.num_levels, features=features, **self.parameters)
+            return build_chain(data, self.recipe, features=features)
         chain = self.chain(data)
         if not isinstance(chain, Chain):
             raise HaarPoolError(
@@ -232,16 +230,18 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
             )
         return _with_graph(chain, data)
 
-    def _given(self) -> dict[str, Any]:
-        """The arguments that it was made with, defaults left out."""
-        named = {"num_levels": self.num_levels, "chain": self.chain, "features": self.features}
-        given = {key: value for key, value in named.items() if value is not None} | self.parameters
-        default = inspect.signature(type(self)).parameters["domain"].default
-        given |= {"domain": self.domain} if self.domain != default else {}
-        return given | ({} if self.details is None else {"details": self.details})
+    def _arguments(self) -> dict[str, Any]:
+        """Return the arguments that differ from their defaults."""
+        arguments = {} if self.recipe is None else self.recipe.parameters()
+        defaults = {
+            parameter.name: parameter.default
+            for parameter in inspect.signature(type(self)).parameters.values()
+        }
+        others = {name: getattr(self, name) for name in ("chain", "features", "domain", "details")}
+        return arguments | {k: v for k, v in others.items() if v != defaults.get(k)}
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({_arguments(self._given())})"
+        return f"{type(self).__name__}({show_arguments(self._arguments())})"
 
 
 def _with_graph(chain: Chain, data: Data) -> Chain:
@@ -259,13 +259,6 @@ def _with_graph(chain: Chain, data: Data) -> Chain:
     )
 
 
-def _check_parameters(parameters: dict[str, Any]) -> None:
-    """Complain about parameters of `build_chain` when the transform is made, not at a graph."""
-    choices = {name: parameters[name] for name in ("order", "measure") if name in parameters}
-    check_choices(**({"order": "index", "measure": "children"} | choices))
-    Recipe.of(**{k: v for k, v in parameters.items() if k not in (*choices, "symmetrize")})
-
-
 def wanted_parts(domain: Domain, details: bool | None) -> tuple[bool, bool]:
     """Whether bases and details of level 0 are kept."""
     details = domain == "haar" if details is None else details
@@ -276,21 +269,6 @@ def check_domain(domain: str) -> None:
     """Raise unless this is a domain."""
     if domain not in ("haar", "vertex"):
         raise HaarPoolError('domain "haar" or "vertex"', f"{domain!r}", "choose one of the two")
-
-
-def _arguments(given: dict[str, Any]) -> str:
-    return ", ".join(f"{key}={_shown(value)}" for key, value in given.items())
-
-
-def _shown(value: Any) -> str:
-    """A function by its name: its address would differ in every process."""
-    if isinstance(value, partial):
-        arguments = {str(i): argument for i, argument in enumerate(value.args)} | value.keywords
-        return f"partial({_shown(value.func)}, {_arguments(arguments)})"
-    if not callable(value):
-        return repr(value)
-    named = value if hasattr(value, "__qualname__") else type(value)
-    return f"{named.__module__}.{named.__qualname__}"
 
 
 # A file with these classes loads with weights_only=True. PyG allows its own alike, but leaves out

@@ -1,6 +1,6 @@
-"""Chains for a whole dataset: in parallel, cached, resumed where a run was cut off.
+"""Chains of a whole dataset: in parallel, cached, resumable.
 
-The work is done by `solve`, which loads neither torch nor PyTorch Geometric.
+Worker processes run `solve`, which loads neither torch nor PyTorch Geometric.
 """
 
 from __future__ import annotations
@@ -21,25 +21,30 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from haarpool._types import Floats, Ints, Measure, Order
+from haarpool._types import Floats, Ints
 from haarpool.chains.cache import ChainCache, pack, unpack
-from haarpool.chains.chain import Chain, check_choices
-from haarpool.chains.clustering import Clustering
+from haarpool.chains.chain import Chain
 from haarpool.chains.coarsening import as_features, coarsen
 from haarpool.chains.graph_batch import GraphBatch, as_graph_batch
 from haarpool.chains.quality import StepQuality, dataset_quality
-from haarpool.chains.recipe import Ratio, Recipe, Sizes
+from haarpool.chains.recipe import Recipe, takes_recipe
 from haarpool.chains.workers import Pace, check_jobs, spread
 from haarpool.errors import HaarPoolError
 
 BLOCK_GRAPHS = 2048  # graphs read, checked and looked up at a time
-LARGE = 1024  # nodes; such a graph travels alone
-CHUNK_ENTRIES = 2**24  # of the dense matrices that a method may make of a chunk
+LARGE = 1024  # nodes; a larger graph is a chunk by itself
+CHUNK_ENTRIES = 2**24  # entries of all dense matrices that a method may make for a chunk
 _FORMAT = "haarpool chain 1"
 
 
 class GraphBlock(NamedTuple):
-    """Some graphs of the dataset, with what their chains are filed under."""
+    """Some graphs of the dataset.
+
+    Attributes:
+        batch: The graphs.
+        features: (N, d) their node features, or None.
+        keys: The cache key of each graph.
+    """
 
     batch: GraphBatch
     features: Floats | None
@@ -48,19 +53,20 @@ class GraphBlock(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Chains(Sequence[Chain]):
-    """The chains of a dataset, in its order; each is made when it is asked for.
+    """The chains of a dataset, in its order; a `Chain` is made when it is indexed.
 
-    Packed, a million of them fit into memory.
+    Chains are kept packed, so a million of them fit into memory. Equal graphs share one chain.
 
     Attributes:
-        computed, cached: how many different chains were computed, and how many came from the cache.
-        seconds: that it took.
+        recipe: The parameters of all chains.
+        computed: Number of different chains that were computed.
+        cached: Number of different chains that were read from the cache.
+        seconds: Time it took.
     """
 
     _blocks: list[GraphBlock]
     _packed: dict[bytes, bytes]
-    order: Order
-    measure: Measure
+    recipe: Recipe
     computed: int
     cached: int
     seconds: float
@@ -85,18 +91,21 @@ class Chains(Sequence[Chain]):
 
     def _chain(self, block: GraphBlock, g: int) -> Chain:
         parents, _ = unpack(self._packed[block.keys[g]])
-        return Chain(tuple(parents), self.order, self.measure, block.batch[g])
+        return Chain(tuple(parents), self.recipe.order, self.recipe.measure, block.batch[g])
 
     def forests(self) -> Iterator[Chain]:
-        """Some chains at a time side by side as one, with one step more: to their graphs.
+        """Yield blocks of chains, each as one chain of all graphs of the block side by side.
 
-        >>> rings = [np.roll(np.eye(n), 1, axis=1) + np.roll(np.eye(n), -1, axis=1) for n in (8, 4)]
-        >>> list(precompute(rings, num_levels=2, cache=False).forests())
-        [Chain(12 -> 6 -> 2 -> 2)]
+        A last step is added: the nodes of the last level are the graphs.
+
+        Example:
+            >>> rings = [np.roll(np.eye(n), 1, 1) + np.roll(np.eye(n), -1, 1) for n in (8, 4)]
+            >>> list(precompute(rings, num_levels=2, cache=False).forests())
+            [Chain(12 -> 6 -> 2 -> 2)]
         """
         for block in self._blocks:
             levels: list[list[Ints]] = []
-            nodes: list[int] = []  # so far, on the level above
+            nodes: list[int] = []  # number of nodes so far, on the level above
             for g, key in enumerate(block.keys):
                 parents, _ = unpack(self._packed[key])
                 levels = levels or [[] for _ in range(len(parents) + 1)]
@@ -112,10 +121,10 @@ class Chains(Sequence[Chain]):
                     nodes[j] += int(parent.max()) + 1
                 levels[-1].append(np.full(int(parents[-1].max()) + 1, g))
             joined = tuple(np.concatenate(level) for level in levels)
-            yield Chain(joined, self.order, self.measure, block.batch.adjacency)
+            yield Chain(joined, self.recipe.order, self.recipe.measure, block.batch.adjacency)
 
     def quality(self) -> list[StepQuality]:
-        """Per level the means over all graphs: sizes, edge cut, balance, singletons, seconds."""
+        """Return the quality of the clusters of each level, as means over all graphs."""
         batches = (
             (block.batch, [unpack(self._packed[key]) for key in block.keys])
             for block in self._blocks
@@ -126,48 +135,43 @@ class Chains(Sequence[Chain]):
         return f"Chains({len(self)} graphs, {self.computed} computed in {self.seconds:.1f} s)"
 
 
+@takes_recipe
 def precompute(
     dataset: Iterable[Any],
-    num_levels: int | None = None,
-    ratio: Ratio = 0.5,
-    top: int | None = 1,
-    method: str | Clustering = "spectral",
-    seed: int = 0,
+    recipe: Recipe,
     *,
-    sizes: Sizes = None,
     features: str | Sequence[Any] | None = None,
-    order: Order = "degree",
-    measure: Measure = "children",
-    symmetrize: bool = False,
     n_jobs: int | None = None,
     cache: bool | str | PathLike[str] = True,
     progress: bool | None = None,
-    **options: Any,
 ) -> Chains:
-    """The chain of every graph of a dataset, the same as `build_chain` makes one by one.
+    """Build the chain of every graph of a dataset: the same chains as `build_chain`, but faster.
 
-    Chains that are in the cache are read; the others are computed, each graph once however often
-    it occurs, and written chunk by chunk, so that a run that was cut off goes on where it stopped.
+    Chains that are in the cache are read. The others are computed and written chunk by chunk, so a
+    run that was interrupted continues where it stopped. Equal graphs share one chain, which is
+    computed once.
 
     Args:
-        dataset: graphs in any form that `as_adjacency` takes, for instance a PyG dataset.
-        num_levels, ratio, top, method, seed, sizes, order, measure, symmetrize, options: see
-            `build_chain`. A method without version (a bare function), or with an option that is no
-            plain value, is not cached.
-        features: for methods that look at node features: an (N, d) array per graph, or the name
+        dataset: Graphs in any form that `as_adjacency` takes, for example a PyG dataset.
+        recipe: All parameters of the chains, one by one as in `build_chain`, or as one `Recipe`.
+            Chains of a method without version (a bare function), or with an option that is no plain
+            value, are not cached.
+        features: Node features for methods that read them: an (N, d) array per graph, or the name
             of an attribute of every graph, such as "x".
-        n_jobs: processes; -1 takes all cores. Inside `with joblib.parallel_config(...)`, for
-            instance `backend="dask"`, the work goes there.
-        cache: whether to use the cache, or its folder; see `cache_folder`.
-        progress: whether to show a bar; `None` shows it on a terminal.
+        n_jobs: Number of processes; -1 uses all cores. Inside `joblib.parallel_config(...)`, for
+            example with `backend="dask"`, the work runs on that backend.
+        cache: False to use no cache, or the folder of the cache; see `cache_folder`.
+        progress: True shows a progress bar, False hides it, `None` shows it on a terminal.
 
-    >>> ring = np.roll(np.eye(8), 1, axis=1) + np.roll(np.eye(8), -1, axis=1)
-    >>> chains = precompute([ring, np.eye(4)], num_levels=2, cache=False)
-    >>> list(chains)
-    [Chain(8 -> 4 -> 1), Chain(4 -> 2 -> 1)]
+    Returns:
+        The chains in the order of the dataset.
+
+    Example:
+        >>> ring = np.roll(np.eye(8), 1, axis=1) + np.roll(np.eye(8), -1, axis=1)
+        >>> chains = precompute([ring, np.eye(4)], num_levels=2, cache=False)
+        >>> list(chains)
+        [Chain(8 -> 4 -> 1), Chain(4 -> 2 -> 1)]
     """
-    recipe = Recipe.of(num_levels, ratio, top, method, seed, sizes, **options)
-    check_choices(order, measure)
     check_jobs(n_jobs)
     start = time.perf_counter()
     store = None
@@ -179,43 +183,40 @@ def precompute(
     with tqdm(total=total, desc="chains", unit=" graphs", disable=hidden, leave=False) as bar:
         try:
             blocks = []
-            for block in _blocks(dataset, recipe, features, symmetrize):
+            for block in _blocks(dataset, recipe, features):
                 packed |= store.read(block.keys) if store else {}
                 bar.update(sum(key in packed for key in block.keys))
                 blocks.append(block)
             cached = len(packed)
-            wanted = Counter(key for block in blocks for key in block.keys)
-            for found in _computed(blocks, set(packed), recipe, n_jobs):
+            occurrences = Counter(key for block in blocks for key in block.keys)
+            for computed in _compute(blocks, set(packed), recipe, n_jobs):
                 if store:
-                    store.write(found.items())
-                packed |= found
-                bar.update(sum(wanted[key] for key in found))
+                    store.write(computed.items())
+                packed |= computed
+                bar.update(sum(occurrences[key] for key in computed))
         finally:
             if store:
                 store.close()
     seconds = time.perf_counter() - start
-    return Chains(blocks, packed, order, measure, len(packed) - cached, cached, seconds)
+    return Chains(blocks, packed, recipe, len(packed) - cached, cached, seconds)
 
 
 # ---------------------------------------------------------------------- reading
 
 
 def _blocks(
-    dataset: Iterable[Any],
-    recipe: Recipe,
-    features: str | Sequence[Any] | None,
-    symmetrize: bool,
+    dataset: Iterable[Any], recipe: Recipe, features: str | Sequence[Any] | None
 ) -> Iterator[GraphBlock]:
     first = 0
-    for some in _slices(dataset):
-        batch = as_graph_batch(some, symmetrize=symmetrize, first=first)
+    for graphs in _slices(dataset):
+        batch = as_graph_batch(graphs, symmetrize=recipe.symmetrize, first=first)
         columns = None
         if isinstance(features, str):
-            columns = _features([getattr(g, features, None) for g in some], first, batch, recipe)
+            columns = _features([getattr(g, features, None) for g in graphs], first, batch, recipe)
         elif features is not None:
-            columns = _features(features[first : first + len(some)], first, batch, recipe)
+            columns = _features(features[first : first + len(graphs)], first, batch, recipe)
         yield GraphBlock(batch, columns, _keys(batch, columns, recipe))
-        first += len(some)
+        first += len(graphs)
     if isinstance(features, Sequence) and not isinstance(features, str) and len(features) != first:
         raise HaarPoolError(
             f"features of {first} graphs", f"{len(features)}", "pass one array per graph"
@@ -227,8 +228,8 @@ def _slices(dataset: Iterable[Any]) -> Iterator[Sequence[Any]]:
         yield from (dataset[i : i + BLOCK_GRAPHS] for i in range(0, len(dataset), BLOCK_GRAPHS))
         return
     graphs = iter(dataset)
-    while some := list(islice(graphs, BLOCK_GRAPHS)):
-        yield some
+    while block := list(islice(graphs, BLOCK_GRAPHS)):
+        yield block
 
 
 def _features(given: Sequence[Any], first: int, batch: GraphBatch, recipe: Recipe) -> Floats:
@@ -237,9 +238,9 @@ def _features(given: Sequence[Any], first: int, batch: GraphBatch, recipe: Recip
             "features of every graph", f"{first + len(given)}", "pass one array per graph"
         )
     rows = []
-    for i, (own, size) in enumerate(zip(given, batch.sizes, strict=True), start=first):
+    for i, (values, size) in enumerate(zip(given, batch.sizes, strict=True), start=first):
         try:
-            rows.append(as_features(own, int(size), recipe))
+            rows.append(as_features(values, int(size), recipe))
         except HaarPoolError as error:
             raise HaarPoolError(error.expected, f"in graph {i} {error.got}", error.remedy) from None
     if len(widths := {columns.shape[1] for columns in rows}) > 1:
@@ -252,8 +253,8 @@ def _features(given: Sequence[Any], first: int, batch: GraphBatch, recipe: Recip
 
 
 def _keys(batch: GraphBatch, features: Floats | None, recipe: Recipe) -> list[bytes]:
-    """What a chain depends on, as one hash per graph: graph, features, recipe, code version."""
-    head = json.dumps([_FORMAT, recipe.describe()], sort_keys=True, default=repr).encode()
+    """Hash what the chain of each graph depends on: graph, features, recipe, code version."""
+    head = json.dumps([_FORMAT, recipe.cluster_key()], sort_keys=True, default=repr).encode()
     width = -1 if features is None else features.shape[1]
     adjacency, start = batch.adjacency, batch.start
     degree = np.diff(adjacency.indptr).astype("<i8")
@@ -274,10 +275,10 @@ def _keys(batch: GraphBatch, features: Floats | None, recipe: Recipe) -> list[by
 # ---------------------------------------------------------------------- the work
 
 
-def _computed(
+def _compute(
     blocks: list[GraphBlock], known: set[bytes], recipe: Recipe, n_jobs: int | None
 ) -> Iterator[dict[bytes, bytes]]:
-    """The packed chains that are not known yet, chunk by chunk, each once."""
+    """Compute the packed chains that are not known yet, chunk by chunk, each once."""
     pace = Pace(n_jobs)
     for (keys, values), seconds in spread(solve, _chunks(blocks, known, recipe, pace), n_jobs):
         pace.learn(len(keys), seconds)
@@ -297,15 +298,15 @@ def _chunks(
     for block, numbers in zip(blocks, todo, strict=True):
         while numbers:
             number = _fitting(block.batch.sizes[numbers[: pace.number(left)]])
-            some, numbers = numbers[:number], numbers[number:]
-            left -= len(some)
-            batch, nodes = block.batch.take(np.array(some))
+            chunk, numbers = numbers[:number], numbers[number:]
+            left -= len(chunk)
+            batch, nodes = block.batch.take(np.array(chunk))
             features = None if block.features is None else block.features[nodes]
-            yield [block.keys[g] for g in some], batch, features, recipe
+            yield [block.keys[g] for g in chunk], batch, features, recipe
 
 
 def _fitting(sizes: NDArray[np.int64]) -> int:
-    """How many graphs, of these sizes, may stand in one chunk."""
+    """Return how many graphs of these sizes fit into one chunk."""
     large = sizes > LARGE
     if large[0]:
         return 1
@@ -317,6 +318,6 @@ def _fitting(sizes: NDArray[np.int64]) -> int:
 def solve(
     keys: list[bytes], batch: GraphBatch, features: Floats | None, recipe: Recipe
 ) -> tuple[list[bytes], list[bytes]]:
-    """What a worker does with a chunk: the packed chain of each of its graphs."""
-    with threadpool_limits(1):  # the matrices are small, and no result depends on threads
+    """Compute the packed chains of a chunk; worker processes call this."""
+    with threadpool_limits(1):  # matrices are small, and results must not depend on threads
         return keys, [pack(*steps) for steps in coarsen(batch, recipe, features)]

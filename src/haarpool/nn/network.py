@@ -75,7 +75,7 @@ def build_model(
     >>> model.chain_parameters
     {'num_levels': 2, 'top': 1}
     >>> model.transform(seed=1)
-    AddHaarChain(num_levels=2, top=1, seed=1, details=False)
+    AddHaarChain(num_levels=2, seed=1, details=False)
     """
     arch = arch if isinstance(arch, Architecture) else Architecture.parse(arch)
     check_domain(domain)

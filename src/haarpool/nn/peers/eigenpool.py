@@ -81,8 +81,8 @@ class AddEigenModes(AddHaarChain):
             result.lengths[f"haar_modes_{j}"] = result.lengths[f"haar_tree_{j}"]
         return result
 
-    def _given(self) -> dict[str, Any]:
-        return {"num_modes": self.num_modes} | super()._given()
+    def _arguments(self) -> dict[str, Any]:
+        return {"num_modes": self.num_modes} | super()._arguments()
 
 
 class EigenPooling(torch.nn.Module):
