@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
+from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
 
 
@@ -22,6 +23,34 @@ class Encoder(Protocol):
 
     def encode_edges(self, graphs: Graphs) -> NDArray[np.float32] | None:
         """(E, columns) for edges."""
+
+
+def graph_tensors(graphs: Graphs, encoding: Encoder) -> dict[str, tuple[Tensor, Ints]]:
+    """Return the tensors of all graphs one after the other, as networks read them.
+
+    Args:
+        graphs: The graphs.
+        encoding: How features are made.
+
+    Returns:
+        By key (x, edge_index, edge_weight, edge_attr, y, as far as there are such) the tensor, and
+        (G + 1,) where the entries of each graph start. Nodes are numbered from 0 in each graph.
+    """
+    local = graphs.edges - np.repeat(graphs.start[:-1], np.diff(graphs.edge_start))
+    tensors = {
+        "x": (torch.from_numpy(encoding.encode(graphs)), graphs.start),
+        "edge_index": (torch.from_numpy(local), graphs.edge_start),
+    }
+    if graphs.edge_weight is not None:
+        weights = torch.from_numpy(graphs.edge_weight).float()
+        tensors["edge_weight"] = (weights, graphs.edge_start)
+    if (attributes := encoding.encode_edges(graphs)) is not None:
+        tensors["edge_attr"] = (torch.from_numpy(attributes), graphs.edge_start)
+    if graphs.targets is not None:
+        dtype = torch.long if graphs.task == "classification" else torch.float
+        y = torch.from_numpy(graphs.targets).to(dtype, copy=True)
+        tensors["y"] = (y, np.arange(len(graphs) + 1))
+    return tensors
 
 
 class GraphDataset(InMemoryDataset):  # type: ignore[misc]  # PyG has no types
@@ -40,23 +69,9 @@ class GraphDataset(InMemoryDataset):  # type: ignore[misc]  # PyG has no types
     ) -> None:
         super().__init__(transform=transform)
         self.graphs, self.encoding = graphs, encoding
-        # Flat arrays and where graphs start in them are just what PyG keeps.
-        nodes, edges = torch.from_numpy(graphs.start), torch.from_numpy(graphs.edge_start)
-        local = graphs.edges - np.repeat(graphs.start[:-1], np.diff(graphs.edge_start))
-        self._data = Data(x=torch.from_numpy(encoding.encode(graphs)))
-        self._data.edge_index = torch.from_numpy(local)
-        self.slices = {"x": nodes, "edge_index": edges}
-        if graphs.edge_weight is not None:
-            self._add("edge_weight", torch.from_numpy(graphs.edge_weight).float(), edges)
-        if (attributes := encoding.encode_edges(graphs)) is not None:
-            self._add("edge_attr", torch.from_numpy(attributes), edges)
-        if graphs.targets is not None:
-            y = torch.from_numpy(graphs.targets)
-            kind = torch.long if graphs.task == "classification" else torch.float
-            self._add("y", y.to(kind, copy=True), torch.arange(len(graphs) + 1))
-
-    def _add(self, key: str, values: Tensor, slices: Tensor) -> None:
-        self._data[key], self.slices[key] = values, slices
+        tensors = graph_tensors(graphs, encoding)
+        self._data = Data(**{key: values for key, (values, _) in tensors.items()})
+        self.slices = {key: torch.from_numpy(starts) for key, (_, starts) in tensors.items()}
 
     @property
     def num_classes(self) -> int:
