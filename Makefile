@@ -35,7 +35,7 @@ wheel: $(VENV)/installed ## build the wheel and use it in an environment of its 
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv --clear build/wheel/env
 	build/wheel/env/bin/$(PIP_INSTALL) build/wheel/*.whl
-	cd build/wheel && env/bin/python -W error -W 'ignore:`torch.jit:DeprecationWarning' ../../tests/installed.py
+	cd build/wheel && env/bin/python -W error -W 'ignore:`torch.jit:DeprecationWarning' ../../tests/helpers/installed_wheel.py
 
 bench: $(VENV)/installed ## the figures of speed, as ratios, into results/
 	$(BIN)/python benchmarks/core.py

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from scipy import sparse
 
-collect_ignore = ["installed.py"]  # a script for another environment, see `make wheel`
+collect_ignore = ["helpers"]  # holds no tests, and a script for another environment (`make wheel`)
 
 settings.register_profile("default", deadline=None, max_examples=60)
 # In CI the examples are the same in every run; locally new ones are tried each time.

@@ -20,7 +20,7 @@ from torch_geometric.transforms import BaseTransform, Compose, Constant
 import haarpool as hp
 from haarpool.data import AddHaarChain, ChainData
 from haarpool.nn import HaarPooling, HaarReadout
-from strategies import DEVICES, chains, close
+from helpers.strategies import DEVICES, chains, close
 
 each_device = pytest.mark.parametrize("device", DEVICES)
 needs_cuda = pytest.mark.skipif(

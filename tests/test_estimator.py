@@ -11,7 +11,8 @@ from torch_geometric.data import Data
 
 import haarpool as hp
 from haarpool import HaarClassifier, HaarRegressor
-from test_cli import HAARPOOL
+from helpers.commands import HAARPOOL
+from helpers.graphs import rings_and_paths
 
 FAST = {"arch": "GC16-HP-FC16", "epochs": 40, "lr": 0.02, "dropout": 0.0, "batch_size": 16}
 
@@ -19,23 +20,6 @@ FAST = {"arch": "GC16-HP-FC16", "epochs": 40, "lr": 0.02, "dropout": 0.0, "batch
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
-
-
-def rings_and_paths(count=60, seed=0):
-    """Rings and paths of random sizes, and their sizes."""
-    rng = np.random.default_rng(seed)
-    graphs, ring, size = [], [], []
-    for i in range(count):
-        n = int(rng.integers(4, 12))
-        first = torch.arange(n if i % 2 else n - 1)
-        edges = torch.stack([first, (first + 1) % n])
-        edges = torch.cat([edges, edges.flip(0)], 1)
-        degree = torch.bincount(edges[0], minlength=n)
-        x = torch.nn.functional.one_hot(degree, 3).float()
-        graphs.append(Data(x=x, edge_index=edges))
-        ring.append(i % 2)
-        size.append(float(n))
-    return graphs, np.array(ring), np.array(size)
 
 
 def test_a_classifier_learns_predicts_and_is_saved(tmp_path):

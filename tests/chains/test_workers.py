@@ -1,0 +1,134 @@
+"""The same work on a Dask or a Ray cluster: real ones, on this machine, one worker killed."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import joblib
+import networkx as nx
+import pytest
+
+import haarpool as hp
+from haarpool.chains.cache import ChainCache
+from haarpool.chains.workers import connected
+from helpers.files import write_tu
+from helpers.graphs import random_graphs
+
+
+def dataset(count=120, size=40):
+    return [nx.gnm_random_graph(size, 2 * size, seed=s) for s in range(count)]
+
+
+@pytest.fixture
+def dask_cluster():
+    distributed = pytest.importorskip("distributed", reason="the extra haarpool[dask]")
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    )
+    with cluster:
+        yield cluster
+
+
+def test_dask_with_a_worker_killed_in_the_middle(dask_cluster, tmp_path):
+    """Its chunks are done by others: no chain is missing, none is wrong."""
+    from distributed import Client
+
+    graphs = dataset()
+    expected = list(hp.precompute(graphs, 3, method="spectral-kmeans", cache=False))
+    with Client(dask_cluster) as client:
+        pids = list(client.run(os.getpid).values())
+        assert len(pids) == 2
+        assert os.getpid() not in pids
+
+        def kill():
+            while chains_in(tmp_path) == 0:
+                time.sleep(0.01)
+            os.kill(pids[0], signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        with joblib.parallel_config(backend="dask"):
+            chains = hp.precompute(graphs, 3, method="spectral-kmeans", cache=tmp_path)
+        killer.join()
+        after = set(client.run(os.getpid).values())
+    assert pids[0] not in after
+    assert list(chains) == expected
+    assert chains.computed == len(graphs)
+    again = hp.precompute(graphs, 3, method="spectral-kmeans", cache=tmp_path)
+    assert (again.computed, again.cached) == (0, len(graphs))
+
+
+def chains_in(folder) -> int:
+    store = ChainCache(folder)
+    try:
+        return store.info().chains
+    finally:
+        store.close()
+
+
+def test_dask_by_address(dask_cluster):
+    graphs = dataset(20)
+    with connected("dask", dask_cluster.scheduler_address):
+        chains = hp.precompute(graphs, 2, cache=False)
+    assert list(chains) == list(hp.precompute(graphs, 2, cache=False))
+
+
+def test_dask_from_the_shell(dask_cluster, tmp_path):
+    folder = write_tu(tmp_path, "RANDOM", random_graphs(40))
+    address = dask_cluster.scheduler_address
+    arguments = ["chain", str(folder), "--levels", "2", "--no-cache", "--json"]
+    command = [sys.executable, "-m", "haarpool", *arguments, "--backend", "dask"]
+    done = subprocess.run([*command, "--address", address], capture_output=True, check=True)
+    assert json.loads(done.stdout)[0]["computed"] == 40
+
+
+def test_ray():
+    ray = pytest.importorskip("ray", reason="the extra haarpool[ray]")
+    from ray.util.joblib import register_ray
+
+    graphs = dataset(40)
+    expected = list(hp.precompute(graphs, 2, cache=False))
+    register_ray()
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+    try:
+        with joblib.parallel_config(backend="ray", n_jobs=2):
+            assert list(hp.precompute(graphs, 2, cache=False)) == expected
+    finally:
+        ray.shutdown()
+
+
+def unused_port() -> int:
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        return place.getsockname()[1]
+
+
+def test_nobody_at_the_address(monkeypatch):
+    monkeypatch.setattr("haarpool.chains.workers.CONNECT_SECONDS", 1)
+    pytest.importorskip("distributed", reason="the extra haarpool[dask]")
+    address = f"tcp://127.0.0.1:{unused_port()}"
+    start = time.monotonic()
+    with (
+        pytest.raises(
+            hp.HaarPoolError, match=rf"Dask scheduler at {address}.*no connection.*start it"
+        ),
+        connected("dask", address),
+    ):
+        pass
+    assert time.monotonic() - start < 20
+    pytest.importorskip("ray", reason="the extra haarpool[ray]")
+    for bad in (f"127.0.0.1:{unused_port()}", "nowhere"):
+        with (
+            pytest.raises(hp.HaarPoolError, match=rf"Ray cluster at {bad}.*no connection"),
+            connected("ray", bad),
+        ):
+            pass
+    with pytest.raises(hp.HaarPoolError, match="the address of a Dask"), connected("dask", None):
+        pass
+    with pytest.raises(hp.HaarPoolError, match="backend 'dask' or 'ray'"), connected("mpi", "x"):
+        pass

@@ -1,0 +1,173 @@
+"""`haarpool train` and `predict` on every kind of data."""
+
+import csv
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from haarpool.datasets import find_dataset
+from helpers.commands import HAARPOOL, run
+
+pytestmark = pytest.mark.usefixtures("workplace")
+SMALL = ("--arch", "GC8-HP-FC8", "--epochs", 2, "--quiet")
+PARTS = ["C", "O", "N", "C(F)", "C(=O)", "c1ccccc1", "C1CC1", "C(C)", "S", "C(Cl)"]
+
+
+def molecules(count, seed=0):
+    rng = np.random.default_rng(seed)
+    for i, parts in enumerate(rng.integers(0, len(PARTS), (count, 4))):
+        smiles = "C" + "".join(PARTS[p] for p in parts)
+        ring, oxygens = "ring" if 5 in parts else "none", (parts == 1).sum() - 0.5
+        yield [f"m{i}", smiles, ring, f"{oxygens}", "" if i % 5 else f"{len(smiles)}.5"]
+
+
+@pytest.fixture
+def table():
+    rows = [["name", "smiles", "kind", "oxygen", "length"], *molecules(80)]
+    rows.insert(4, ["bad", "not a molecule", "none", "0.5", "1.5"])
+    with open("mol.csv", "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return rows
+
+
+def read(path):
+    with open(path, newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_a_table_of_molecules_with_classes(table):
+    out, err = run("train", "mol.csv", "--target", "kind", *SMALL, "--split", "scaffold")
+    assert err.count("\n") == 1
+    assert "line 5 'not a molecule'" in err
+    config = json.loads(Path("runs/mol-1/config.json").read_text())
+    assert config["data"]["classes"] == ["none", "ring"]
+    _, err = run("predict", "runs/mol-1", "mol.csv", "--out", "new.csv")
+    assert "line 5" in err
+    header, *rows = read("new.csv")
+    assert header == ["line", "smiles", "prediction", "p(none)", "p(ring)"]
+    assert len(rows) == 80
+    assert [row[0] for row in rows[:5]] == ["2", "3", "4", "6", "7"]
+    assert [row[1] for row in rows] == [row[1] for row in table[1:] if row[0] != "bad"]
+    _, err = run("predict", "runs/mol-1", "mol.csv", "--strict", "--out", "x.csv", code=2)
+    assert "line 5" in err
+    assert not Path("x.csv").exists()
+    assert "test accuracy" in out
+
+
+def test_values_in_their_units_with_some_missing(table):
+    run("train", "mol.csv", "--target", "oxygen,length", *SMALL, "--out", "run")
+    config = json.loads(Path("run/config.json").read_text())
+    assert config["data"]["task"] == "regression"
+    assert config["data"]["target_names"] == ["oxygen", "length"]
+    header, *rows = read("run/test.csv")
+    assert header[2:] == [
+        "target oxygen", "target length", "prediction oxygen", "prediction length",
+    ]  # fmt: skip
+    run("predict", "run", "mol.csv", "--out", "new.csv")
+    header, *rows = read("new.csv")
+    assert header == ["line", "smiles", "oxygen", "length"]
+    lengths = np.array([float(row[3]) for row in rows])
+    assert 5 < lengths.mean() < 40  # in characters, not in standard deviations
+
+
+def test_few_labels(table):
+    """Parts with one class or one value have no ROC curve and no R²; the rest is told."""
+    Path("few.csv").write_text(
+        "smiles,y\n" + "".join(f"{'C' * (i + 1)}O,{i % 2}\n" for i in range(12))
+    )
+    for seed in range(3):
+        out, _ = run("train", "few.csv", "--target", "y", *SMALL, "--seed", seed, "--json")
+        assert set(json.loads(out)["scores"]) >= {"accuracy"}
+    out, _ = run("train", "few.csv", "--target", "y", "--task", "regression", *SMALL, "--json")
+    assert "NaN" not in out
+    assert set(json.loads(out)["scores"]) == {"mae", "rmse"}
+    rows = [
+        ["smiles", "y", "z"],
+        *([f"{'C' * (i + 1)}O", i + 0.5, "" if i else 1.5] for i in range(12)),
+    ]
+    with open("two.csv", "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    outcomes = {
+        run_code("train", "two.csv", "--target", "y,z", *SMALL, "--seed", s) for s in range(8)
+    }
+    assert outcomes == {0, 2}  # without a value of z to learn from it is refused
+
+
+def run_code(*arguments):
+    done = subprocess.run([HAARPOOL, *map(str, arguments)], capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0 or "a value of 'z' in every training part" in done.stderr
+    return done.returncode
+
+
+def test_many_blocks_are_the_same_as_one(table):
+    """Predictions do not depend on which graphs stand together."""
+    run("train", "mol.csv", "--target", "kind", *SMALL, "--out", "run")
+    rows = [["smiles"], *([smiles] for _, smiles, *_ in molecules(3000, seed=1))]
+    with open("many.csv", "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    with open("few.csv", "w", newline="") as file:
+        csv.writer(file).writerows([rows[0], *rows[2001:2011]])
+    run("predict", "run", "many.csv", "--out", "many-out.csv")
+    run("predict", "run", "few.csv", "--out", "few-out.csv")
+    many, few = read("many-out.csv"), read("few-out.csv")
+    assert len(many) == 3001
+    for one, other in zip(many[2001:2011], few[1:], strict=True):
+        assert one[1:3] == other[1:3]
+        np.testing.assert_allclose(np.array(one[3:], float), np.array(other[3:], float), rtol=1e-4)
+
+
+def test_a_folder_and_a_list(monkeypatch):
+    monkeypatch.setenv("HAARPOOL_DATA", "")
+    folder = find_dataset("MUTAG")
+    run("train", folder, *SMALL, "--features", "labels+degree", "--out", "run")
+    out, _ = run("predict", "run", folder)
+    assert len(out.splitlines()) == 189
+    rng = np.random.default_rng(0)
+    graphs = []
+    for i in range(40):
+        edges = torch.from_numpy(np.stack(np.triu(rng.random((6, 6)) < 0.5, 1).nonzero()))
+        edges = torch.cat([edges, edges.flip(0)], 1)
+        weights = torch.ones(edges.shape[1])
+        graphs.append(
+            Data(x=torch.rand(6, 2), edge_index=edges, edge_weight=weights, y=torch.tensor([i % 3]))
+        )
+    torch.save(graphs, "graphs.pt")
+    run("train", "graphs.pt", *SMALL, "--split", "kfold:4", "--out", "list")
+    result = json.loads(Path("list/result.json").read_text())
+    assert result["repeats"] == 4
+    for data in graphs:
+        del data.y  # not needed to predict
+    torch.save(graphs, "new.pt")
+    out, _ = run("predict", "list", "new.pt")
+    assert out.splitlines()[0] == "graph,prediction,p(0),p(1),p(2)"
+
+
+@pytest.mark.usefixtures("tu_graphs")  # skips where there are none
+@pytest.mark.parametrize("name", ["qm7", "PROTEINS", "MUTAGEN"])
+def test_the_real_datasets(name):
+    run("train", name, "--preset", "paper", "--epochs", 1, "--quiet", "--out", "run")
+    assert Path("run/report.html").stat().st_size > 20_000
+    config = json.loads(Path("run/config.json").read_text())
+    graphs = {"qm7": 7165, "PROTEINS": 1113, "MUTAGEN": 4337}[name]
+    assert config["data"]["summary"]["graphs"] == graphs
+    result = json.loads(Path("run/result.json").read_text())
+    if name == "qm7":  # in kcal/mol, and better than the mean
+        assert 10 < result["scores"]["mae"]["test"]["mean"] < 224
+
+
+def test_triangles_are_made_here(monkeypatch):
+    """Without data and without network; the published split is the default."""
+    monkeypatch.setenv("HAARPOOL_DATA", "")
+    run("train", "triangles", "--arch", "GIN16-HP-GIN16-MP", "--epochs", 1, "--quiet", "--domain",
+        "vertex", "--out", "run")  # fmt: skip
+    result = json.loads(Path("run/result.json").read_text())
+    assert result["graphs"] == {"train": [30000], "validation": [5000], "test": [10000]}
+    config = json.loads(Path("run/config.json").read_text())
+    assert config["training"]["split"] == "given"
+    assert config["data"]["features"] == "degree"

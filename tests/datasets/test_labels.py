@@ -1,0 +1,98 @@
+"""Labels: exact classes, and values that a network can take."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from haarpool.datasets import as_graphs, read_graphs, summary
+from haarpool.datasets.labels import as_classes, as_number
+from haarpool.datasets.saved import from_data_list
+from helpers.errors import error_with
+from helpers.files import write_tiny_tu
+from helpers.graphs import two_nodes
+
+# Pairs that six digits, or a float64, cannot tell apart.
+CLOSE = [(1_000_001, 1_000_002), (2**53, 2**53 + 1), (2**62, 2**62 + 1), (10**30, 10**30 + 1)]
+
+
+@pytest.mark.parametrize("pair_of", CLOSE)
+def test_close_numbers_are_two_classes(pair_of, tmp_path):
+    low, high = map(str, pair_of)
+    graphs = read_graphs(write_tiny_tu(tmp_path, graph_labels=f"{high}\n{low}\n"))
+    assert (graphs.classes, graphs.targets.tolist()) == ((low, high), [1, 0])
+    assert summary(graphs)["classes"] == {low: 1, high: 1}
+
+
+@pytest.mark.parametrize("pair_of", CLOSE)
+def test_close_numbers_in_a_table(pair_of, tmp_path):
+    pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")
+    low, high = map(str, pair_of)
+    (tmp_path / "m.csv").write_text("smiles,y\n" + f"C,{high}\nC,{low}\nC,{low}\n" * 2)
+    graphs = read_graphs(tmp_path / "m.csv", targets=["y"])
+    assert (graphs.classes, graphs.targets.tolist()) == ((low, high), [1, 0, 0] * 2)
+    assert summary(graphs)["classes"] == {low: 4, high: 2}
+
+
+@pytest.mark.parametrize("pair_of", CLOSE[:3])
+def test_close_numbers_in_a_list(pair_of):
+    low, high = pair_of
+    graphs = from_data_list([two_nodes(y=torch.tensor([high])), two_nodes(), two_nodes(y=low)])
+    assert (graphs.classes, graphs.targets.tolist()) == ((str(low), str(high)), [1, -1, 0])
+    assert summary(graphs)["classes"] == {str(low): 1, str(high): 1}
+
+
+def test_fractions_keep_their_digits(tmp_path):
+    write_tiny_tu(tmp_path, graph_labels="0.12345678\n0.12345679\n")
+    graphs = read_graphs(tmp_path, task="classification")
+    assert graphs.classes == ("0.12345678", "0.12345679")
+
+
+def test_classes_are_sorted_by_size():
+    numbers, names = as_classes([10, 9.0, -10, float("nan"), None, 2.5, 9])
+    assert (numbers.tolist(), names) == ([3, 2, 0, -1, -1, 1, 2], ("-10", "2.5", "9", "10"))
+    graphs = from_data_list([two_nodes(y=10), two_nodes(y=9), two_nodes(y=-10)])
+    assert (graphs.classes, graphs.targets.tolist()) == (("-10", "9", "10"), [2, 1, 0])
+
+
+def test_texts_that_are_numbers():
+    assert [as_number(text) for text in ("7", " -7 ", "7.0", ".5e1")] == [7, -7, 7, 5]
+    assert type(as_number("7")) is int
+    assert [as_number(text) for text in ("", "x", "1_5", "1_0.5", "1,5")] == [None] * 5
+    assert as_number("1" * 400) == as_number("1e400") == float("inf")
+
+
+def test_labels_of_a_list_that_are_no_classes():
+    with error_with("one whole number", "in graph 1 [inf]"):
+        from_data_list([two_nodes(y=1.0), two_nodes(y=float("inf"))], task="classification")
+    with error_with("one whole number", "in graph 0 []"):
+        from_data_list([two_nodes(y=torch.zeros(0, dtype=torch.long))])
+
+
+@pytest.mark.parametrize("value", [1e39, -1e39, float("inf")])
+def test_values_beyond_float32(value, tmp_path):
+    data = [two_nodes(y=torch.tensor([0.0, 3e38], dtype=torch.double)),
+            two_nodes(y=torch.tensor([float("nan"), value], dtype=torch.double))]  # fmt: skip
+    graphs = from_data_list(data)
+    for form in (data, graphs, graphs.take(np.array([1]))):
+        with error_with("at most 3.4e+38", "float32", f"{value:g} as 'y 2' of graph 1"):
+            as_graphs(form)
+    torch.save(data, tmp_path / "own.pt")
+    with error_with(f"{value:g} as 'y 2' of graph 1"):
+        read_graphs(tmp_path / "own.pt")
+    good = replace(graphs, targets=np.array([[0, 3e38], [np.nan, -3e38]]))
+    assert as_graphs(good) is good
+
+
+def test_values_beyond_float32_in_files(tmp_path):
+    write_tiny_tu(tmp_path / "tu", graph_labels=None, graph_attributes="1, 2\n3, 1e39\n")
+    with error_with("float32", "1e+39 as 'target 2' of graph 1"):
+        read_graphs(tmp_path / "tu")
+    write_tiny_tu(tmp_path / "labels", graph_labels=f"0.5\n{10**39}\n")
+    with error_with("float32", "1e+39 as 'target' of graph 1"):
+        read_graphs(tmp_path / "labels")
+    pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")
+    (tmp_path / "m.csv").write_text("smiles,y\nC,0.5\nC,-1e39\n")
+    with error_with("float32", "-1e+39 as 'y' of graph 1 (line 3)"):
+        read_graphs(tmp_path / "m.csv", targets=["y"])

@@ -1,0 +1,268 @@
+"""Where datasets are found: folders, packages, the network."""
+
+import http.server
+import subprocess
+import sys
+import threading
+import zipfile
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from haarpool.datasets import (
+    as_graphs,
+    download,
+    find_dataset,
+    known_datasets,
+    local_source,
+    places,
+    read_graphs,
+)
+from haarpool.datasets.names import TU_NAMES
+from helpers.errors import error_with
+from helpers.files import write_qm7, write_tiny_tu
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch, tmp_path):
+    """No data folder and no network, and a cache of its own."""
+    monkeypatch.delenv("HAARPOOL_DATA", raising=False)
+    monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HAARPOOL_TU_URL", "http://127.0.0.1:9")
+
+
+# ------------------------------------------------------------------ places
+
+
+def test_places_come_in_order(tmp_path, monkeypatch):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for root in (first, second):
+        write_tiny_tu(root / "TINY" / "raw")
+    write_tiny_tu(first / "Mutagenicity", "Mutagenicity")
+    write_tiny_tu(second / "MUTAG", "MUTAG")
+    monkeypatch.setenv("HAARPOOL_DATA", str(second))
+    assert find_dataset("TINY", first) == first / "TINY" / "raw"
+    assert find_dataset("tiny") == second / "TINY" / "raw"
+    assert find_dataset(first / "TINY") == first / "TINY" / "raw"
+    assert find_dataset("MUTAGEN", first) == first / "Mutagenicity"
+    assert find_dataset("mutag") == second / "MUTAG"
+    assert find_dataset("mutag", first) == second / "MUTAG"  # both folders are searched
+    monkeypatch.delenv("HAARPOOL_DATA")
+    assert "grakel" in find_dataset("mutag", first).parts
+
+
+def test_a_path_is_never_looked_up_by_its_last_part(tmp_path, monkeypatch):
+    root = tmp_path / "root"
+    write_tiny_tu(root / "MUTAG" / "raw", "MUTAG")
+    write_tiny_tu(root / "NCI1", "NCI1")
+    monkeypatch.setenv("HAARPOOL_DATA", str(root))
+    monkeypatch.chdir(tmp_path)
+    for source in ("my/MUTAG", "./MUTAG", "MUTAG/", str(tmp_path / "no" / "NCI1"), "../NCI1"):
+        for base in (None, root):
+            with error_with("which is not there", "check the path"):
+                find_dataset(source, base)
+        assert local_source(source) is None
+    (tmp_path / "MUTAG").mkdir()
+    with error_with("the folder MUTAG without NAME_A.txt"):
+        find_dataset("./MUTAG")
+    (tmp_path / "notes.txt").touch()
+    for source in ("notes.txt", "./notes.txt"):
+        with error_with("a .csv, .tsv or .pt file", "the file notes.txt", "check the file"):
+            find_dataset(source)
+    monkeypatch.chdir(root / "MUTAG")
+    write_tiny_tu(tmp_path / "root", "OTHER")  # the data folder is no answer to "here"
+    assert find_dataset(".").resolve() == root / "MUTAG" / "raw"
+    assert find_dataset("..").resolve() == root
+
+
+def test_no_folder_hides_a_known_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "MUTAG").mkdir()
+    (tmp_path / "MUTAG" / "config.json").touch()
+    (tmp_path / "triangles").touch()
+    assert "grakel" in find_dataset("MUTAG").parts
+    assert find_dataset("triangles") is None
+    assert local_source("MUTAG") is local_source("triangles") is None
+    (tmp_path / "run").mkdir()
+    with error_with("the folder run without NAME_A.txt", "check the folder"):
+        find_dataset("run")
+    # In a folder that should hold datasets an empty one is a mistake.
+    with error_with("MUTAG without NAME_A.txt"):
+        find_dataset("MUTAG", tmp_path)
+    write_tiny_tu(tmp_path / "MUTAG", "MUTAG")
+    assert find_dataset("MUTAG") == Path("MUTAG")
+
+
+def test_sources_that_are_paths(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_tiny_tu(tmp_path / "OWN" / "raw")
+    for file in ("m.csv", "m.tsv", "m.pt", "m.mat", "m.zip", "m.txt"):
+        (tmp_path / file).touch()
+        expected = None if file == "m.txt" else tmp_path / file
+        assert local_source(file) == local_source(f"./{file}") == expected
+    assert local_source("OWN") == local_source(tmp_path / "OWN") == tmp_path / "OWN"
+    assert local_source("NCI1") is local_source("nothing") is None
+    # What is found by its name below a folder of datasets is no path.
+    write_tiny_tu(tmp_path / "root" / "OWN")
+    assert local_source("OWN", "root") is None
+    assert local_source("./OWN", "root") == tmp_path / "OWN"
+    monkeypatch.setenv("HAARPOOL_DATA", "root")
+    assert local_source("OWN") is None
+
+
+def test_mutag_ships_with_grakel(monkeypatch, tmp_path):
+    graphs = read_graphs("MUTAG")
+    assert (len(graphs), graphs.classes) == (188, ("-1", "1"))
+    monkeypatch.setitem(places.GRAKEL, "MUTAG_A.txt", "0" * 64)
+    with error_with("sha256", "MUTAG_A.txt", "reinstall grakel"):
+        read_graphs("MUTAG")
+    # Where there is no grakel it is downloaded.
+    monkeypatch.setattr(places, "find_spec", lambda _: None)
+    with error_with(
+        "MUTAG here or at http://127.0.0.1:9/MUTAG.zip", "--root DIR or set HAARPOOL_DATA"
+    ):
+        read_graphs("MUTAG")
+
+
+def test_names_that_nobody_knows(tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "urlopen", None)  # nobody asks the network
+    with error_with("'PROTEIN'", "did you mean PROTEINS"):
+        read_graphs("PROTEIN")
+    with error_with("--root DIR or set HAARPOOL_DATA"):
+        read_graphs("some own data")
+    write_tiny_tu(tmp_path / "OWN")
+    with error_with("did you mean OWN"):
+        read_graphs("OWNN", tmp_path)
+    with error_with("zzzzz", "has OWN"):
+        read_graphs("zzzzz", tmp_path)
+    write_tiny_tu(tmp_path / "more" / "MINE")
+    with monkeypatch.context() as both:
+        both.setenv("HAARPOOL_DATA", str(tmp_path / "more"))
+        with error_with("has OWN, more; ", "more has MINE"):
+            read_graphs("zzzzz", tmp_path)
+    with error_with("which is not there", "check the path"):
+        read_graphs("molecules.csv")
+    with error_with("a folder that holds datasets", "nowhere", "check --root"):
+        read_graphs("MUTAG", tmp_path / "nowhere")
+    (tmp_path / "EMPTY").mkdir()
+    for source in ("EMPTY", tmp_path / "EMPTY"):
+        with error_with("EMPTY without NAME_A.txt", "check the folder"):
+            read_graphs(source, tmp_path)
+
+
+def test_columns_are_for_csv_files():
+    with error_with("a CSV file", "'MUTAG' together with columns"):
+        read_graphs("MUTAG", targets=["y"])
+
+
+def test_known_datasets(tmp_path, monkeypatch):
+    write_tiny_tu(tmp_path / "OWN")
+    write_tiny_tu(tmp_path / "PROTEINS")
+    known = known_datasets(tmp_path)
+    assert known[0] == ("OWN", str(tmp_path / "OWN"))
+    where = dict(known)
+    assert where["PROTEINS"] == str(tmp_path / "PROTEINS")
+    assert (where["MUTAG"], where["triangles"]) == ("grakel", "generated")
+    assert where["NCI1"] == where["qm7"] == "download"
+    assert len(where) == len(known)
+    write_tiny_tu(tmp_path / "more" / "MINE")
+    monkeypatch.setenv("HAARPOOL_DATA", str(tmp_path / "more"))
+    both = dict(known_datasets(tmp_path))
+    assert both["MINE"] == str(tmp_path / "more" / "MINE")
+    assert both["OWN"] == where["OWN"]
+    assert len({name.lower() for name in TU_NAMES}) == len(TU_NAMES) > 120
+
+
+def test_nothing_heavy_is_loaded(tmp_path):
+    write_tiny_tu(tmp_path / "TINY")
+    code = (
+        "import sys\nfrom haarpool.datasets import read_graphs, summary\n"
+        "import haarpool.features\nsummary(read_graphs(sys.argv[1]))\n"
+        "print({'torch', 'torch_geometric', 'rdkit', 'sklearn', 'grakel'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "TINY"]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "set()\n"
+
+
+def test_any_form_of_graphs(tmp_path):
+    graphs = as_graphs(write_tiny_tu(tmp_path))
+    assert as_graphs(graphs) is graphs
+    with error_with("a list of PyG Data", "int"):
+        as_graphs(3)
+    with error_with("a PyG Data", "in graph 0 int"):
+        as_graphs([3])
+
+
+# ------------------------------------------------------------------ download
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A folder, and the address at which it is served."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    folder = tmp_path / "served"
+    folder.mkdir()
+    handler = partial(Quiet, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as served:
+        thread = threading.Thread(target=served.serve_forever)
+        thread.start()
+        yield folder, f"http://127.0.0.1:{served.server_port}"
+        served.shutdown()
+        thread.join()
+
+
+def test_download_into_the_cache(server, tmp_path, monkeypatch):
+    folder, address = server
+    monkeypatch.setenv("HAARPOOL_TU_URL", address)
+    source = write_tiny_tu(tmp_path / "KKI", "KKI")
+    with zipfile.ZipFile(folder / "KKI.zip", "w") as packed:
+        for path in source.iterdir():
+            packed.write(path, f"KKI/{path.name}")
+    downloads = tmp_path / "cache" / "downloads"
+    graphs = read_graphs("kki")
+    assert graphs.digest() == read_graphs(source).digest()
+    assert [path.name for path in downloads.iterdir()] == ["KKI"]
+    assert dict(known_datasets())["KKI"] == str(downloads / "KKI")
+    (folder / "KKI.zip").unlink()
+    assert len(read_graphs("KKI")) == 2  # from the cache
+    with error_with("OHSU here or at", "404"):
+        read_graphs("OHSU")
+    (folder / "OHSU.zip").write_bytes(b"no zip file")
+    with error_with("OHSU here or at", "--root DIR"):
+        read_graphs("OHSU")
+    assert [path.name for path in downloads.iterdir()] == ["KKI"]
+
+
+def test_a_server_that_never_answers(monkeypatch):
+    asked = threading.Event()
+
+    def hang(*_, **__):
+        asked.set()
+        release.wait(30)
+        raise OSError
+
+    release = threading.Event()
+    monkeypatch.setattr(download, "urlopen", hang)
+    monkeypatch.setattr(download, "PATIENCE", 0.05)
+    with error_with("DD here or at", "no answer"):
+        read_graphs("DD")
+    assert asked.is_set()
+    release.set()
+
+
+def test_qm7_is_downloaded_and_checked(server, tmp_path, monkeypatch):
+    folder, address = server
+    monkeypatch.setattr(download, "QM7_URL", f"{address}/qm7.mat")
+    write_qm7(folder / "qm7.mat")
+    with error_with("QM7 here or at", "another file than the published one"):
+        read_graphs("qm7")
+    assert list((tmp_path / "cache" / "downloads").iterdir()) == []
+    digest = sha256((folder / "qm7.mat").read_bytes()).hexdigest()
+    monkeypatch.setattr(download, "QM7_SHA256", digest)
+    assert len(read_graphs("QM7")) == 2

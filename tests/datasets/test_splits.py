@@ -1,0 +1,160 @@
+"""Every rule makes three parts without overlap; files are checked."""
+
+import json
+
+import numpy as np
+import pytest
+
+import haarpool as hp
+from haarpool.datasets.graphs import Graphs
+from haarpool.datasets.splits import PARTS, as_json, make_splits
+
+
+def random_graphs(count=50, classes=2, **more):
+    targets = np.arange(count) % classes
+    return Graphs(
+        "SOME", np.arange(count + 1), np.zeros((2, 0), np.int64), task="classification",
+        targets=targets, classes=tuple(map(str, range(classes))), **more,
+    )  # fmt: skip
+
+
+def check(split, graphs):
+    every = np.concatenate(split)
+    assert len(np.unique(every)) == len(every)
+    assert all(len(part) for part in split)
+    assert set(every) <= set(np.flatnonzero(graphs.is_labelled))
+    assert all((np.diff(part) > 0).all() for part in split)
+
+
+def test_random():
+    graphs = random_graphs(188)
+    splits = make_splits("random", graphs, seed=1, repeats=3)
+    assert [len(part) for part in splits[0]] == [152, 18, 18]
+    for split in splits:
+        check(split, graphs)
+        assert sum(map(len, split)) == 188
+    assert len({split.digest() for split in splits}) == 3
+    again = make_splits("random", graphs, seed=1, repeats=2)
+    assert [split.digest() for split in again] == [split.digest() for split in splits[:2]]
+    other = make_splits("random", graphs, seed=2)
+    assert other[0].digest() != splits[0].digest()
+
+
+def test_folds_test_each_graph_once_and_are_even():
+    graphs = random_graphs(60, classes=3)
+    splits = make_splits("kfold:10", graphs, repeats=2)
+    assert len(splits) == 20
+    for split in splits:
+        check(split, graphs)
+        assert np.bincount(graphs.targets[split.test]).tolist() == [2, 2, 2]
+    for half in (splits[:10], splits[10:]):
+        assert sorted(np.concatenate([split.test for split in half])) == list(range(60))
+        assert sorted(np.concatenate([split.validation for split in half])) == list(range(60))
+    assert splits[0].digest() != splits[10].digest()
+
+
+def test_graphs_without_label_are_in_no_part():
+    graphs = random_graphs(50)
+    graphs.targets[::5] = -1
+    for rule in ("random", "kfold:5"):
+        for split in make_splits(rule, graphs):
+            check(split, graphs)
+            assert sum(map(len, split)) == 40
+
+
+def test_scaffolds_stay_together():
+    rings = ["c1ccccc1", "C1CCCCC1", "c1ccncc1", "C1CCNCC1", "c1ccoc1", "C1CC1", "C1CCC1"]
+    smiles = tuple("C" * (i // 7 + 1) + rings[i % 7] for i in range(70))
+    graphs = random_graphs(70, ids=smiles, id_name="smiles")
+    (split,) = make_splits("scaffold", graphs)
+    check(split, graphs)
+    assert sum(map(len, split)) == 70
+    kinds = [{g % 7 for g in part} for part in split]
+    assert sum(map(len, kinds)) == 7
+    rare = (*("CC1CC1",) * 3, *("C" * i + "c1ccccc1" for i in range(40)), *("CC1CCC1",) * 3)
+    (split,) = make_splits("scaffold", random_graphs(46, ids=rare, id_name="smiles"))
+    assert [len(part) for part in split] == [40, 3, 3]  # although 40 are more than four fifths
+    rare = (*("CC1CC1",) * 5, *("C" * i + "c1ccccc1" for i in range(20)), *("CC1CCC1",) * 5)
+    (split,) = make_splits("scaffold", random_graphs(30, ids=rare, id_name="smiles"))
+    assert split.train.tolist() == list(range(5, 25))  # frequent scaffolds train
+    assert [len(part) for part in split] == [20, 5, 5]
+    with pytest.raises(hp.HaarPoolError, match="SMILES for --split scaffold"):
+        make_splits("scaffold", random_graphs())
+    with pytest.raises(hp.HaarPoolError, match="1 scaffolds of 50"):
+        make_splits("scaffold", random_graphs(ids=("CC",) * 50, id_name="smiles"))
+
+
+def test_the_published_one():
+    parts = {"train": np.arange(30), "validation": np.arange(30, 40), "test": np.arange(40, 50)}
+    graphs = random_graphs(split=parts)
+    splits = make_splits("given", graphs, repeats=2)
+    assert splits[0].train.tolist() == list(range(30))
+    assert splits[0].digest() == splits[1].digest()
+    with pytest.raises(hp.HaarPoolError, match="a published split"):
+        make_splits("given", random_graphs())
+
+
+def test_files(tmp_path):
+    graphs = random_graphs()
+    splits = make_splits("random", graphs, repeats=3)
+    path = tmp_path / "split.json"
+    path.write_text(as_json(splits))
+    for repeats in (1, 3):
+        found = make_splits(str(path), graphs, repeats=repeats)
+        assert [s.digest() for s in found] == [s.digest() for s in splits]
+    path.write_text(json.dumps(dict(zip(PARTS, ([0, 1], [2], [3]), strict=True))))
+    assert len(make_splits(str(path), graphs, repeats=4)) == 4
+
+
+BAD = {
+    "no such rule": ("halves", "a split: random"),
+    "two folds": ("kfold:2", "K >= 3"),
+    "folds in words": ("kfold:ten", "K >= 3"),
+    "more folds than graphs": ("kfold:51", "at least 51 graphs"),
+}
+BAD_FILES = {
+    "no JSON": ("{", "check the file"),
+    "a part is missing": ('{"train": [0], "test": [1]}', "train, validation, test"),
+    "an empty part": ('{"train": [0], "validation": [], "test": [1]}', "validation"),
+    "graph 50 of 50": ('{"train": [0], "validation": [50], "test": [1]}', "0..49"),
+    "negative": ('{"train": [0], "validation": [-1], "test": [1]}', "got -1"),
+    "not whole": ('{"train": [0.5], "validation": [1], "test": [2]}', "float64"),
+    "twice": ('{"train": [0, 7], "validation": [7], "test": [2]}', "graph 7 twice"),
+    "a number": ("7", "got int"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_rules(name):
+    rule, part = BAD[name]
+    with pytest.raises(hp.HaarPoolError, match=part):
+        make_splits(rule, random_graphs())
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_without_labels(name, tmp_path):
+    graphs = random_graphs()
+    graphs.targets[7] = -1
+    path = tmp_path / "split.json"
+    parts = {part: [i] for i, part in enumerate(PARTS)} | {name: [7]}
+    path.write_text(json.dumps(parts))
+    with pytest.raises(hp.HaarPoolError, match=f"a graph with a label under {name}"):
+        make_splits(str(path), graphs)
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files(name, tmp_path):
+    text, part = BAD_FILES[name]
+    path = tmp_path / "split.json"
+    path.write_text(text)
+    with pytest.raises(hp.HaarPoolError, match=part):
+        make_splits(str(path), random_graphs())
+
+
+def test_other_errors(tmp_path):
+    with pytest.raises(hp.HaarPoolError, match="at least 3 graphs"):
+        make_splits("random", random_graphs(2))
+    path = tmp_path / "split.json"
+    path.write_text(as_json(make_splits("random", random_graphs(), repeats=3)))
+    with pytest.raises(hp.HaarPoolError, match="1 or 2 splits"):
+        make_splits(str(path), random_graphs(), repeats=2)

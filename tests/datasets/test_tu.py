@@ -1,0 +1,207 @@
+"""Datasets in TU layout, and the statistics of any dataset."""
+
+import zipfile
+
+import numpy as np
+import pytest
+
+from haarpool.datasets import read_graphs, stream_graphs, summary
+from helpers.errors import error_with
+from helpers.files import REAL, TINY, needs_data, write_tiny_tu
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch, tmp_path):
+    """No data folder and no network, and a cache of its own."""
+    monkeypatch.delenv("HAARPOOL_DATA", raising=False)
+    monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HAARPOOL_TU_URL", "http://127.0.0.1:9")
+
+
+# ------------------------------------------------------------------ TU layout
+
+
+def test_everything_in_tu_layout(tmp_path):
+    graphs = read_graphs(write_tiny_tu(tmp_path / "TINY" / "raw"))
+    assert graphs.name == "TINY"
+    assert graphs.start.tolist() == [0, 3, 5]
+    assert graphs.edges.tolist() == [[0, 1, 1, 2, 3, 4], [1, 0, 2, 1, 4, 3]]
+    assert graphs.columns["labels"].tolist() == [[3], [5], [3], [3], [9]]
+    assert graphs.columns["attributes"][4].tolist() == [4.5, 5]
+    # Of the edge that stands twice the first line counts.
+    assert graphs.edge_columns["labels"][:, 0].tolist() == [2, 2, 4, 4, 1, 1]
+    assert (graphs.task, graphs.classes) == ("classification", ("-1", "7"))
+    assert graphs.targets.tolist() == [1, 0]
+
+
+def test_task_is_found_or_forced(tmp_path):
+    folder = write_tiny_tu(tmp_path, graph_labels=None, graph_attributes="1, 2\nnan, 4\n")
+    graphs = read_graphs(folder)
+    assert (graphs.task, graphs.target_names) == ("regression", ("target 1", "target 2"))
+    np.testing.assert_array_equal(graphs.targets, [[1, 2], [np.nan, 4]])
+    assert graphs.is_labelled.all()
+    with error_with("labels of graphs for classification", "--task regression"):
+        read_graphs(folder, task="classification")
+
+    write_tiny_tu(tmp_path, graph_attributes="0.5\n1.5\n")
+    assert read_graphs(folder).classes == ("-1", "7")
+    assert read_graphs(folder, task="regression").targets.tolist() == [[0.5], [1.5]]
+    (folder / "TINY_graph_attributes.txt").unlink()
+    assert read_graphs(folder, task="regression").targets.tolist() == [[7], [-1]]
+
+    write_tiny_tu(tmp_path, graph_labels="0.25\n0.5\n")
+    assert read_graphs(folder).task == "regression"
+    assert read_graphs(folder, task="classification").classes == ("0.25", "0.5")
+
+    write_tiny_tu(tmp_path, graph_labels="3\nnan\n")
+    graphs = read_graphs(folder)
+    assert (graphs.classes, graphs.targets.tolist()) == (("3",), [0, -1])
+    assert graphs.is_labelled.tolist() == [True, False]
+
+    write_tiny_tu(tmp_path, graph_labels=None)
+    graphs = read_graphs(folder)
+    assert graphs.task is graphs.targets is None
+    with error_with("labels of graphs for regression", "add the file"):
+        read_graphs(folder, task="regression")
+    with error_with("the task classification or regression", "'ranking'"):
+        read_graphs(folder, task="ranking")
+
+
+DAMAGE = {
+    "a line cut off": ({"A": TINY["A"] + "4,"}, "2 numbers per line", "TINY_A.txt", "line 8: '4,'"),
+    "a word": ({"A": "1, 2\n2, x\n"}, "TINY_A.txt", "line 2: '2, x'"),
+    "a half": ({"A": "1, 2\n2, 1.5\n"}, "whole numbers", "line 2"),
+    "no such node": ({"A": "1, 2\n1, 6\n"}, "two of 1..5", "line 2: 1, 6"),
+    "across graphs": ({"A": "1, 2\n2, 4\n"}, "in one graph", "line 2: 2, 4"),
+    "ids that fall": ({"graph_indicator": "1\n2\n1\n2\n2\n"}, "never fall", "line 3: 1"),
+    "ids that skip": ({"graph_indicator": "1\n1\n1\n3\n3\n"}, "never fall or skip", "line 4: 3"),
+    "ids from 0": ({"graph_indicator": "0\n0\n0\n1\n1\n"}, "ids from 1", "line 1: 0"),
+    "no nodes": ({"graph_indicator": ""}, "ids from 1", "no lines"),
+    "too few labels": ({"node_labels": "3\n"}, "5 lines, one per node", "node_labels", "1 lines"),
+    "too few classes": ({"graph_labels": "3\n"}, "2 lines, one per graph", "graph_labels"),
+    "too few edges": ({"edge_labels": "3\n"}, "7 lines, one per line of A", "edge_labels"),
+    "a label as text": ({"node_labels": "3\nC\n3\n3\n9\n"}, "node_labels", "line 2: 'C'"),
+    "NaN": ({"node_attributes": "1\n2\nnan\n4\n5\n"}, "finite", "node_attributes", "line 3: 'nan'"),
+    "two classes": ({"graph_labels": "1, 2\n2, 3\n"}, "one label per line", "graph_labels"),
+    "lines of other lengths": ({"A": "1,2,2\n1\n"}, "2 numbers per line", "line 1: '1,2,2'"),
+    "too few on a line": ({"node_attributes": "1,2\n3\n4,5,6\n7,8\n9,1\n"}, "2 num", "line 2: '3'"),
+    "a blank for a comma": ({"A": "1 2,1\n,2\n"}, "2 numbers per line", "line 1: '1 2,1'"),
+    "an underscore": ({"node_labels": "3\n1_5\n3\n3\n9\n"}, "node_labels", "line 2: '1_5'"),
+    "too large": ({"node_labels": f"3\n{2**63}\n3\n3\n9\n"}, "64 bits", "line 2: '9223"),
+    "too small": ({"node_labels": f"3\n3\n{-(2**63) - 1}\n3\n9\n"}, "64 bits", "line 3: '-9223"),
+    "infinity": ({"graph_labels": "1\ninf\n"}, "finite numbers", "graph_labels", "line 2: 'inf'"),
+    "an empty line": ({"node_labels": "3\n\n3\n3\n9\n"}, "node_labels", "line 2: ''"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_names_file_and_line(name, tmp_path):
+    changes, *parts = DAMAGE[name]
+    with error_with(*parts):
+        read_graphs(write_tiny_tu(tmp_path, **changes))
+
+
+def test_whole_numbers_may_be_written_as_others(tmp_path):
+    graphs = read_graphs(write_tiny_tu(tmp_path, node_labels="3.0\n5\n3\n3\n9e0\n"))
+    assert graphs.columns["labels"].tolist() == [[3], [5], [3], [3], [9]]
+
+
+def test_whole_numbers_keep_all_digits(tmp_path):
+    labels = [2**63 - 1, -(2**63), 2**62 + 1, 2**62, 9]
+    for text in ("\n".join(map(str, labels)), "\n".join(map(str, labels)) + ".0"):
+        graphs = read_graphs(write_tiny_tu(tmp_path, node_labels=text))
+        assert graphs.columns["labels"][:, 0].tolist() == labels
+
+
+def test_a_mark_at_the_start_is_skipped(tmp_path):
+    plain = read_graphs(write_tiny_tu(tmp_path)).digest()
+    for path in tmp_path.glob("*.txt"):
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_graphs(tmp_path).digest() == plain
+
+
+def test_out_of_a_zip_file(tmp_path):
+    folder = write_tiny_tu(tmp_path / "TINY")
+    with zipfile.ZipFile(tmp_path / "OTHER.zip", "w") as packed:
+        for path in folder.iterdir():
+            packed.write(path, f"TINY/{path.name}")
+    for source in (tmp_path / "OTHER.zip", "other"):
+        assert read_graphs(source, tmp_path).digest() == read_graphs(folder).digest()
+    (tmp_path / "OTHER.zip").write_bytes(b"PK nothing")
+    with error_with("readable text files", "OTHER.zip", "fetch them again"):
+        read_graphs("OTHER", tmp_path)
+    (folder / "TINY_A.txt").write_bytes(b"\xff\xfe")
+    with error_with("readable text files", "decode"):
+        read_graphs(folder)
+
+
+def test_a_digest_tells_edge_labels_apart(tmp_path):
+    one = read_graphs(write_tiny_tu(tmp_path)).digest()
+    assert read_graphs(write_tiny_tu(tmp_path)).digest() == one
+    assert read_graphs(write_tiny_tu(tmp_path, edge_labels="1\n2\n2\n4\n4\n1\n9\n")).digest() == one
+    assert read_graphs(write_tiny_tu(tmp_path, edge_labels="1\n9\n2\n4\n4\n1\n8\n")).digest() != one
+
+
+def test_blocks_are_the_same_graphs(tmp_path):
+    graphs = read_graphs(write_tiny_tu(tmp_path))
+    blocks = list(stream_graphs(tmp_path, block=1))
+    assert [block.sizes.tolist() for block in blocks] == [[3], [2]]
+    assert blocks[1].edges.tolist() == [[0, 1], [1, 0]]
+    assert blocks[1].columns["labels"].tolist() == graphs.columns["labels"][3:].tolist()
+
+
+def test_a_part_knows_the_numbers_of_the_whole(tmp_path):
+    count = 12
+    ids = "\n".join(str(1 + g // 2) for g in range(2 * count))
+    only = dict.fromkeys(("graph_labels", "node_labels", "node_attributes", "edge_labels"))
+    write_tiny_tu(tmp_path, **only, graph_indicator=ids, A="1, 2\n2, 1\n")
+    blocks = list(stream_graphs(tmp_path, block=5))
+    assert [block.where(1) for block in blocks] == ["graph 1", "graph 6", "graph 11"]
+    assert blocks[1].take(np.array([3, 0])).where(0) == "graph 8"
+    assert read_graphs(tmp_path).where(7) == "graph 7"
+
+
+# ------------------------------------------------------------------ statistics
+
+
+def test_summary_by_hand(tmp_path):
+    graphs = read_graphs(write_tiny_tu(tmp_path, A="1, 2\n2, 1\n4, 4\n", edge_labels=None))
+    found = summary(graphs)
+    assert found["classes"] == {"-1": 1, "7": 1}
+    assert found["nodes"] == {"mean": 2.5, "min": 2, "max": 3}
+    assert found["edges"] == {"mean": 0.5, "min": 0, "max": 1}
+    assert (found["isolated nodes"], found["graphs with isolated nodes"]) == (3, 2)
+    assert (found["disconnected graphs"], found["most components"]) == (2, 2)
+    assert (found["self-loops"], found["missing labels"], found["node labels"]) == (1, 0, 3)
+    assert found["node columns"] == {"labels": 1, "attributes": 2}
+    write_tiny_tu(tmp_path, graph_labels=None, graph_attributes="1\nnan\n")
+    found = summary(read_graphs(tmp_path))
+    assert found["targets"] == {
+        "target": {"mean": 1.0, "min": 1.0, "max": 1.0, "std": 0.0, "missing": 1}
+    }
+    assert found["missing labels"] == 1
+
+
+# graphs, nodes, edges (mean, min, max), labels, isolated nodes, disconnected graphs, components
+PUBLISHED = {
+    "MUTAG": (188, (17.93, 10, 28), (19.79, 10, 33), [63, 125], 7, 0, 0, 1),
+    "PROTEINS": (1113, (39.06, 4, 620), (72.82, 5, 1049), [663, 450], 3, 5, 46, 9),
+    "NCI1": (4110, (29.87, 3, 111), (32.30, 2, 119), [2053, 2057], 37, 428, 580, 10),
+    "NCI109": (4127, (29.68, 4, 111), (32.13, 3, 119), [2048, 2079], 38, 474, 608, 10),
+    "MUTAGEN": (4337, (30.32, 4, 417), (30.77, 3, 112), [2401, 1936], 14, 2401, 297, 319),
+}
+
+
+@needs_data
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_table_of_the_paper(name):
+    found = summary(read_graphs(name, REAL))
+    assert PUBLISHED[name] == (
+        found["graphs"],
+        *((round(s["mean"], 2), s["min"], s["max"]) for s in (found["nodes"], found["edges"])),
+        list(found["classes"].values()),
+        found["node labels"],
+        found["isolated nodes"],
+        found["disconnected graphs"],
+        found["most components"],
+    )

@@ -1,0 +1,378 @@
+"""The report of a run, from records as a run leaves them."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from html import escape, unescape
+from html.parser import HTMLParser
+
+import networkx as nx
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import haarpool as hp
+from haarpool.report import Predictions, RunRecord, write_report
+from haarpool.report.figures import _draw_lines, draw, few_wavelets
+from helpers.records import record, score
+
+NASTY = '<script>alert("x")</script> & $x^'
+
+
+# ---------------------------------------------------------------------- the page
+
+
+class Page(HTMLParser):
+    """What a test asks of a page: tags with their attributes, and its text."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.tags, self.words = [], []
+        self.feed(path.read_text("utf-8"))
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    def values(self, *names):
+        return [value for _, attrs in self.tags for n, value in attrs.items() if n in names]
+
+    def labels(self):
+        return [attrs["aria-label"] for tag, attrs in self.tags if tag == "svg"]
+
+
+@pytest.fixture(scope="session")
+def molecule():
+    """Two rings of six that share an edge, with a tail: 19 nodes."""
+    graph = nx.disjoint_union(nx.cycle_graph(10), nx.path_graph(9))
+    graph.add_edges_from([(0, 5), (3, 10), (12, 16)])
+    return hp.build_chain(graph, num_levels=3)
+
+
+CASES = {
+    "classes": lambda: record(),
+    "ten classes": lambda: record(classes=10, repeats=10, epochs=500),
+    "many classes": lambda: record(classes=25, repeats=2),
+    "long names": lambda: record(
+        classes=3, changes={"classes": ["a long name of a class", "x" * 80, NASTY], "name": NASTY}
+    ),
+    "values": lambda: record("regression", targets=3),
+    "one epoch": lambda: record(repeats=1, epochs=1),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def page(request, tmp_path_factory, molecule):
+    folder = tmp_path_factory.mktemp("run")
+    return write_report(folder, CASES[request.param](), molecule, "graph 17")
+
+
+def test_needs_no_network_and_no_script(page):
+    found = Page(page)
+    assert not {"script", "link", "iframe", "img"} & {tag for tag, _ in found.tags}
+    for link in found.values("src", "href", "xlink:href"):
+        assert link.startswith(("#", "data:image/png;base64,"))
+    style = page.read_text("utf-8")
+    assert "@import" not in style
+    assert set(re.findall(r"url\((.)", style)) <= {"#"}
+
+
+def test_ids_are_unique_and_references_lead_somewhere(page):
+    found = Page(page)
+    ids = found.values("id")
+    assert len(ids) == len(set(ids))
+    used = {link[1:] for link in found.values("href", "xlink:href") if link.startswith("#")}
+    used |= set(re.findall(r"url\(#([^)]*)\)", page.read_text("utf-8")))
+    assert used
+    assert used <= set(ids)
+
+
+def test_is_small_and_has_a_name_for_every_figure(page):
+    assert page.stat().st_size < 1_500_000
+    words = set(re.findall(r"#333333|fill: #\w+", page.read_text("utf-8")))
+    labels = Page(page).labels()
+    assert len(labels) >= 12
+    assert all(labels)
+    assert not {"#333333", "fill: #ffffff"} & words  # ink and paper are the page's
+
+
+def test_says_what_was_run(page):
+    found = Page(page)
+    assert "haarpool train MUTAG --repeats" in found.text
+    for words in ("GC60-HP-FC60-FC180-FC60", "HaarPooling", "12,345 trained weights", "graph 17"):
+        assert words in found.text
+    assert "nodes per graph mean: 17.93, least: 10, most: 28" in found.text
+    assert {"Haar vector 1", "basis of level 2", "level 3: 1 node"} <= set(found.labels())
+
+
+def test_scores_have_a_spread_and_the_number_of_repeats(tmp_path):
+    run = record(repeats=3)
+    for part, values in (("test", [0.8, 0.9, 0.85]), ("validation", [0.91, 0.93, 0.92])):
+        run.result["scores"]["accuracy"][part] = score(values)
+    found = Page(write_report(tmp_path, run, None, ""))
+    assert "85.0 ± 4.1 % accuracy on the test graphs" in found.text
+    assert "over 3 repeats" in found.text
+    assert "accuracy 85.0 ± 4.1 % 92.00 ± 0.82 % 3" in found.text
+    assert "3 150 19 19 " in found.text
+    assert "92 % 85 %" in found.text  # the third repeat
+    assert "single split" not in found.text
+
+
+def test_one_repeat_has_no_spread_and_a_warning(tmp_path):
+    run = record(repeats=1)
+    run.result["scores"]["accuracy"]["test"] = score([0.8])
+    found = Page(write_report(tmp_path, run, None, ""))
+    assert "80 % accuracy on the test graphs" in found.text
+    assert "A single split says little" in found.text
+    assert "±" not in found.text
+
+
+def test_names_are_escaped(tmp_path):
+    path = write_report(tmp_path, CASES["long names"](), None, NASTY)
+    assert "<script" not in path.read_text("utf-8")
+    assert Page(path).text.count(NASTY) >= 4  # title, heading, both sides of the table
+
+
+def test_confusion_counts_all_test_parts(tmp_path):
+    target, said = np.array([0, 0, 0, 1, 1, -1]), np.array([0, 0, 1, 1, 1, 0])
+    some = Predictions(np.array([0, 0, 0, 1, 1, 1]), np.arange(6), target, said)
+    run = replace(record(repeats=2), test=some)
+    found = Page(write_report(tmp_path, run, None, ""))
+    assert "class 0 2 67 % 1 33 % class 1 0 2 100 %" in found.text
+    assert "5 predictions of all 2 test parts together" in found.text
+    assert "right in 60 % of them" in found.text
+
+
+def test_too_many_classes_for_a_table(tmp_path):
+    found = Page(write_report(tmp_path, record(classes=60), None, ""))
+    assert "60 classes are too many for a table" in found.text
+
+
+def test_a_dot_per_test_graph_with_a_value(tmp_path):
+    run = record("regression", repeats=2, targets=2)
+    first, second = draw(run, None)["parity"]
+    known = np.isfinite(run.test.target).sum(axis=0)
+    ticks = [len(re.findall("xtick_|ytick_", svg)) for svg in (first, second)]
+    uses = [svg.count("<use") for svg in (first, second)]
+    assert np.subtract(uses, ticks).tolist() == known.tolist()
+    assert known[0] < known[1]
+    no_value = replace(run, test=replace(run.test, target=np.full_like(run.test.target, np.nan)))
+    assert len(draw(no_value, None)["parity"]) == 2
+
+
+def test_without_a_chain_its_sections_are_left_out(tmp_path):
+    run = record()
+    run.config["chain"] = None
+    found = Page(write_report(tmp_path, run, None, "graph 17"))
+    assert not {"chain", "wavelets", "Chains"} & set(found.text.split())
+    assert found.labels() == ["loss by epoch", "validation accuracy by epoch"]
+
+
+def test_a_graph_too_large_to_draw(tmp_path):
+    chain = hp.build_chain(nx.cycle_graph(1200), num_levels=2, method="matching")
+    found = Page(write_report(tmp_path, record(), chain, "graph 17"))
+    assert "1,200 nodes, too many to draw (at most 1,000)" in found.text
+    assert len(found.labels()) == 2
+
+
+def test_a_graph_of_500_nodes_stays_small(tmp_path):
+    graph = nx.random_geometric_graph(500, 0.07, seed=0)
+    chain = hp.build_chain(graph, num_levels=2, method="matching")
+    path = write_report(tmp_path, record(), chain, "graph 17")
+    assert path.stat().st_size < 1_500_000
+    assert "level 0: 500 nodes" in Page(path).labels()
+
+
+def test_the_chosen_epochs_are_marked_on_the_validation_curve():
+    run, ax = record(repeats=3), Figure().subplots()
+    _draw_lines(ax, run, {"training": "train_loss", "validation": "validation_loss"})
+    marks = [line.get_xydata() for line in ax.lines if line.get_label() == "chosen epoch"]
+    value = {(e["repeat"], e["epoch"]): e["validation_loss"] for e in run.epochs}
+    best = run.result["best_epoch"]
+    wanted = [[epoch, value[repeat, epoch]] for repeat, epoch in enumerate(best)]
+    assert sorted(np.concatenate(marks).tolist()) == sorted(wanted)
+    assert ax.lines[-1].get_xdata() == [best[run.result["model_of_repeat"]]] * 2
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_missing_numbers_leave_gaps(tmp_path, missing):
+    run = record()
+    for entry in run.epochs:
+        entry |= {"validation_score": None, "train_loss": missing, "validation_loss": missing}
+    run.result["scores"]["f1"]["test"] = {"mean": missing, "std": missing, "each": [missing] * 3}
+    found = Page(write_report(tmp_path, run, None, ""))
+    assert found.labels() == ["loss by epoch"]
+    assert "No validation score was recorded" in found.text
+    assert "F1 –" in found.text
+
+
+def test_a_loss_over_many_magnitudes_has_a_logarithmic_axis():
+    run, ax = record(), Figure().subplots()
+    run.epochs[0]["train_loss"] = 1e4
+    _draw_lines(ax, run, {"training": "train_loss", "validation": "validation_loss"})
+    assert ax.get_yscale() == "log"
+
+
+def test_few_wavelets_go_from_coarse_to_fine(molecule):
+    assert few_wavelets(molecule) == [0, *molecule.sizes[-1:0:-1]]
+    assert few_wavelets(hp.Chain.from_parents([[0] * 10])) == [0, 1, 6, 9]
+    assert few_wavelets(hp.Chain.from_parents([[0]])) == [0]
+    deep = hp.build_chain(nx.path_graph(600), num_levels=9, method="matching")
+    assert len(few_wavelets(deep)) == 6
+    assert few_wavelets(deep)[0] == 0
+
+
+def test_is_the_same_page_every_time(tmp_path, molecule):
+    first = write_report(tmp_path, record(), molecule, "graph 17").read_bytes()
+    assert write_report(tmp_path, record(), molecule, "graph 17").read_bytes() == first
+
+
+def test_real_graphs(tmp_path, tu_graphs):
+    chain = hp.build_chain(tu_graphs("MUTAG")[0], num_levels=1)
+    path = write_report(tmp_path, record(), chain, "graph 0")
+    assert "level 0: 17 nodes" in Page(path).labels()
+    assert path.stat().st_size < 300_000
+
+
+# ---------------------------------------------------------------------- whole or not at all
+
+
+def test_a_failing_write_leaves_the_old_report_alone(tmp_path, monkeypatch):
+    path = write_report(tmp_path, record(), None, "")
+    before = path.read_bytes()
+
+    def fail(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(hp.HaarPoolError, match=r"a place to write to.*no space left"):
+        write_report(tmp_path, record(repeats=1), None, "")
+    assert [*tmp_path.iterdir()] == [path]
+    assert path.read_bytes() == before
+
+
+def test_the_folder_has_to_exist(tmp_path):
+    with pytest.raises(hp.HaarPoolError, match=r"expected a place.*nowhere.*choose another"):
+        write_report(tmp_path / "nowhere", record(), None, "")
+
+
+def test_records_are_checked():
+    run = record()
+    whole = {"config": run.config, "epochs": run.epochs, "result": run.result, "test": run.test}
+    some = Predictions(
+        *(getattr(run.test, n)[:1] for n in ("repeat", "graph")), *np.array([[9], [0]])
+    )
+    for change, message in (
+        ({"config": {"data": {}}}, "expected a config with command, data.*none of command, model"),
+        ({"epochs": []}, "expected at least one epoch, got none"),
+        ({"result": run.result | {"metric": "mae"}}, "whose metric is one of its scores.*'mae'"),
+        ({"test": some}, r"predictions of the classes.*shape \(1,\) for classification"),
+    ):
+        with pytest.raises(hp.HaarPoolError, match=message) as error:
+            RunRecord(**(whole | change))
+        assert "\n" not in str(error.value)
+    values = record("regression", targets=2)
+    values.config["data"]["target_names"].append("one more")
+    with pytest.raises(hp.HaarPoolError, match=r"target names.*\(57, 2\) for regression"):
+        replace(values)
+    with pytest.raises(hp.HaarPoolError, match=r"expected repeat \(n,\).*\(3,\), \(2,\)"):
+        Predictions(np.zeros(3), np.zeros(2), np.zeros(3), np.zeros(3))
+
+
+# ---------------------------------------------------------------------- in a browser
+
+WIDTHS, SCHEMES = (320, 360, 1280), ("light", "dark")
+# A frame for each, since a window is never narrower than 500 pixels; and what is wrong
+# in them: things wider than the page unless they scroll by themselves, and text cut off by its SVG.
+FRAMES = """<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<body>FRAMES<pre></pre><script>
+function outside(inner, outer) {
+  return inner.left < outer.left - 1 || inner.right > outer.right + 1
+      || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1;
+}
+function measure(frame) {
+  const page = frame.contentDocument, width = frame.contentWindow.innerWidth, wrong = [];
+  page.querySelectorAll("details").forEach(element => { element.open = true; });
+  for (const element of page.body.querySelectorAll("*")) {
+    const box = element.getBoundingClientRect();
+    const free = !element.closest(".scroll") || element.matches(".scroll");
+    if (free && !element.closest("svg g, defs") && (box.right > width + 0.5 || box.left < -0.5))
+      wrong.push(element.tagName + " " + element.className + " is too wide");
+    if (element.tagName == "text" && outside(box, element.closest("svg").getBoundingClientRect()))
+      wrong.push(element.textContent.trim() + " is cut off");
+  }
+  const look = element => frame.contentWindow.getComputedStyle(element);
+  return {
+    width, wrong, scroll: page.documentElement.scrollWidth,
+    dark: frame.contentWindow.matchMedia("(prefers-color-scheme: dark)").matches,
+    paper: look(page.body).backgroundColor, ink: look(page.body).color,
+    drawn: [...new Set([...page.querySelectorAll("svg text")].map(text => look(text).fill))],
+  };
+}
+window.onload = () => {
+  const found = [...document.querySelectorAll("iframe")].map(measure);
+  document.querySelector("pre").textContent = JSON.stringify(found);
+};
+</script>"""
+
+
+@pytest.fixture
+def browse(tmp_path):
+    """`browse(html)`: measures, light and dark, at all widths; and what the console said."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed: pages are not looked at")
+
+    def look(html):
+        source = escape(html, quote=True)
+        frames = "".join(
+            f'<iframe width="{width}" height="900" style="border: 0; color-scheme: {scheme}"'
+            f' srcdoc="{source}"></iframe>'
+            for scheme in SCHEMES
+            for width in WIDTHS
+        )
+        path = tmp_path / "frames.html"
+        path.write_text(FRAMES.replace("FRAMES", frames, 1), "utf-8")
+        command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+        command += ["--disable-dev-shm-usage"]
+        command += ["--enable-logging=stderr", "--v=0", f"--user-data-dir={tmp_path / 'profile'}"]
+        command.append(path.as_uri())
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        found = re.search(r"<pre>(.*?)</pre>", done.stdout, re.DOTALL)[1]
+        console = [line for line in done.stderr.splitlines() if ":CONSOLE:" in line]
+        return json.loads(unescape(found)), console
+
+    return look
+
+
+def test_in_a_browser(browse, page):
+    found, console = browse(page.read_text("utf-8"))
+    assert console == []
+    frames = [(frame["dark"], frame["width"]) for frame in found]
+    assert frames == [(dark, width) for dark in (False, True) for width in WIDTHS]
+    for frame in found:
+        assert frame["wrong"] == []
+        assert frame["scroll"] <= frame["width"]
+        assert frame["drawn"] == [frame["ink"]]  # figures are drawn in the ink of the page
+        look = {n: sum(map(int, re.findall(r"\d+", frame[n])[:3])) for n in ("paper", "ink")}
+        bright, faint = ("ink", "paper") if frame["dark"] else ("paper", "ink")
+        assert look[bright] > 600
+        assert look[faint] < 150
+
+
+def test_the_browser_sees_what_is_wrong(browse):
+    wide = '<body><p style="width: 400px">wide</p><script>console.error("broken")</script>'
+    cut = '<svg width="50" height="20"><text x="30" y="15">clipped</text></svg>'
+    (_, phone, screen, *_), console = browse(f"<!doctype html>{wide}{cut}")
+    assert phone["wrong"] == ["P  is too wide", "clipped is cut off"]
+    assert screen["wrong"] == ["clipped is cut off"]
+    assert phone["scroll"] > phone["width"]
+    assert screen["scroll"] <= screen["width"]
+    assert len(console) == len(WIDTHS) * len(SCHEMES)  # one in each frame
+    assert "broken" in console[0]

@@ -1,0 +1,206 @@
+"""One repeat: its steps are those of a loop written by hand, its losses those of the formulas."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+from torch_geometric.loader import DataLoader
+
+from haarpool import HaarPoolError, HaarPoolWarning
+from haarpool.datasets import as_graphs, read_graphs
+from haarpool.datasets.pyg import GraphDataset
+from haarpool.datasets.splits import Split
+from haarpool.training.config import RunConfig
+from haarpool.training.devices import CPU, Team, find_device, join_team
+from haarpool.training.loop import Fit, Progress
+from haarpool.training.repeats import go
+from haarpool.training.run import make_network, start_run
+from haarpool.training.trained_model import Scale
+from helpers.graphs import rings_and_paths
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
+
+
+def started(y, **settings):
+    graphs, *_ = rings_and_paths(len(y))
+    for data, label in zip(graphs, y, strict=True):
+        data.y = torch.as_tensor(label).reshape(1, -1) if np.ndim(label) else torch.tensor([label])
+    defaults = {"arch": "GC8-HP-GC8-HP-FC8", "dropout": 0.0, "batch_size": 7, "split": "random"}
+    return start_run(as_graphs(graphs), RunConfig(**defaults | settings), Team(), progress=False)
+
+
+def fit_of(run):
+    network = make_network(run.config, run.graphs, run.encoding)
+    return Fit(network, run.batches, run.graphs, run.splits[0], run.config, 0, run.team)
+
+
+@pytest.mark.parametrize("task", ["classification", "weighted classes", "regression"])
+def test_an_epoch_is_a_loop_written_by_hand(task):
+    if task == "regression":
+        values = np.random.default_rng(0).standard_normal((40, 2)) * [3.0, 70.0] + [0.0, 500.0]
+        values[3, 0] = values[5] = np.nan
+        with pytest.warns(HaarPoolWarning, match="1 of 40 graphs of graphs have no label"):
+            run = started(values)
+    else:
+        run = started((np.arange(40) % 5 == 0).astype(int), class_weights=task != "classification")
+    fit = fit_of(run)
+    by_hand = make_network(run.config, run.graphs, run.encoding)
+    transform, dataset = by_hand.transform(), GraphDataset(run.graphs, run.encoding)
+    train = run.splits[0].train
+    adam = torch.optim.Adam(by_hand.parameters(), run.config.lr, weight_decay=0.0005)
+    losses, masses = [], []
+    targets = run.graphs.targets
+    order = np.random.default_rng([0, 0, 1]).permutation(train)
+    for batch in DataLoader([transform(dataset[int(g)]) for g in order], batch_size=7):
+        output = by_hand(batch)
+        if task == "regression":
+            mean, std = np.nanmean(targets[train], 0), np.nanstd(targets[train], 0)
+            y = (batch.y - torch.tensor(mean).float()) / torch.tensor(std).float()
+            known = ~y.isnan()
+            loss, mass = ((output - y)[known] ** 2).mean(), known.sum()
+        elif task == "classification":
+            loss, mass = cross_entropy(output, batch.y), len(batch.y)
+        else:
+            counts = np.bincount(targets[train])
+            weight = torch.tensor(len(train) / (2 * counts)).float()
+            loss, mass = cross_entropy(output, batch.y, weight), weight[batch.y].sum()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        losses.append(loss.item())
+        masses.append(float(mass))
+    epoch = fit.run_epoch(lambda: None)
+    for ours, theirs in zip(fit.network.parameters(), by_hand.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+    assert epoch.train_loss == pytest.approx(np.average(losses, weights=masses), rel=1e-4)
+
+
+def test_the_validation_part_is_judged_alone():
+    run = started(np.arange(40) % 2)
+    fit = fit_of(run)
+    epoch = fit.run_epoch(lambda: None)
+    graphs = run.splits[0].validation
+    dataset, transform = GraphDataset(run.graphs, run.encoding), fit.network.transform()
+    (batch,) = DataLoader([transform(dataset[int(g)]) for g in graphs], batch_size=40)
+    output = fit.network.eval()(batch)
+    assert epoch.validation_loss == pytest.approx(cross_entropy(output, batch.y).item(), rel=1e-5)
+    assert epoch.validation_score == (output.argmax(1) == batch.y).float().mean().item()
+
+
+def test_test_graphs_do_not_matter_before_the_end():
+    """Other labels of the test part change nothing but the scores of the test part."""
+    labels = np.arange(40) % 2
+    one = go(started(labels, epochs=4))
+    other = labels.copy()
+    other[one.splits[0].test] ^= 1
+    two = go(started(other, epochs=4))
+    for ours, theirs in zip(one.epochs, two.epochs, strict=True):
+        assert ours._replace(seconds=0) == theirs._replace(seconds=0)
+    assert one.outcomes[0].validation == two.outcomes[0].validation
+    assert one.outcomes[0].test["accuracy"] == pytest.approx(1 - two.outcomes[0].test["accuracy"])
+
+
+def test_the_model_that_is_kept_is_that_of_the_best_epoch():
+    labels = np.random.default_rng(0).integers(0, 2, 40)  # nothing to learn: it gets worse
+    run = go(started(labels, epochs=15, lr=0.1, repeats=3))
+    assert all(outcome.best_epoch < 15 for outcome in run.outcomes)
+    best = int(np.argmax([outcome.validation["accuracy"] for outcome in run.outcomes]))
+    assert run.model_of == best
+    losses = [e.validation_loss for e in run.epochs if e.repeat == best]
+    assert run.outcomes[best].best_epoch == 1 + int(np.argmin(losses))
+    split = run.splits[best]
+    predicted = run.trained.predict(run.graphs.take(split.validation))
+    targets = run.graphs.targets[split.validation]
+    loss = cross_entropy(torch.tensor(predicted).log(), torch.tensor(targets)).item()
+    assert loss == pytest.approx(min(losses), rel=1e-4)
+
+
+def test_what_is_better():
+    fit = fit_of(started(np.arange(40) % 2, monitor="loss"))
+    fit.progress = Progress(3, 2, best_loss=0.5, best_score=0.8)
+    assert fit._is_better(0.4, 0.1)
+    assert not fit._is_better(0.5, 0.9)
+    fit = fit_of(started(np.arange(40) % 2, monitor="score"))
+    fit.progress = Progress(3, 2, best_loss=0.5, best_score=0.8)
+    assert fit._is_better(9.0, 0.9)
+    assert fit._is_better(0.4, 0.8)
+    assert not fit._is_better(0.5, 0.8)
+    assert not fit._is_better(0.1, 0.7)
+    fit = fit_of(started(np.arange(40) * 0.5, monitor="score"))  # the lower error is better
+    fit.progress = Progress(3, 2, best_loss=0.5, best_score=-0.8)
+    assert fit._is_better(9.0, 0.7)
+    assert not fit._is_better(0.1, 0.9)
+
+
+def test_learning_rates():
+    run = go(started(np.arange(40) % 2, epochs=4, schedule="cosine", lr=0.1, patience=4))
+    expected = [0.1, 0.05 * (1 + 0.5**0.5), 0.05, 0.05 * (1 - 0.5**0.5)]
+    np.testing.assert_allclose([epoch.lr for epoch in run.epochs], expected)
+
+
+def test_values_without_spread_and_in_their_units():
+    scale = Scale.of(np.array([[5.0, 1.0], [5.0, 3.0], [5.0, np.nan]]))
+    assert scale.mean.tolist() == [5.0, 2.0]
+    assert scale.std.tolist() == [1.0, 1.0]
+
+
+def test_bfloat16_and_compiling():
+    for settings in ({"precision": "bfloat16"}, {"compile": True}):
+        run = go(started(np.arange(40) % 2, epochs=2, **settings))
+        plain = go(started(np.arange(40) % 2, epochs=2))
+        one, two = run.epochs[-1].train_loss, plain.epochs[-1].train_loss
+        assert one == pytest.approx(two, rel=0.02 if "precision" in settings else 1e-3)
+        if "precision" in settings:
+            assert one != two
+
+
+def test_a_loss_that_explodes():
+    run = started(np.arange(40) % 2)
+    run.batches["x"].mul_(3e38)
+    with pytest.raises(HaarPoolError, match="lower the learning rate"):
+        go(run)
+
+
+def test_teams_and_devices(monkeypatch):
+    assert find_device("cpu") == CPU
+    with pytest.raises(HaarPoolError, match="a device of this machine"):
+        find_device("cuda:99")
+    with join_team("cpu") as team:
+        assert (team.rank, team.size, team.leads) == (0, 1, True)
+    three = [Team(rank, 3).share(np.arange(10)) for rank in range(3)]
+    assert sorted(np.concatenate(three)) == list(range(10))
+
+
+def test_settings_are_a_value():
+    config = RunConfig(arch="2GC8-HP-FC8", tied=(0, 0), chain={"method": "matching"})
+    assert RunConfig.from_json(config.to_json()) == config
+    with pytest.raises(HaarPoolError, match="install a newer haarpool"):
+        RunConfig.from_json(config.to_json() | {"magic": 1})
+    for wrong in (
+        {"epochs": 1.5}, {"epochs": True}, {"batch_size": 0}, {"patience": -1}, {"repeats": "3"},
+        {"lr": 0}, {"weight_decay": -1}, {"monitor": "test"}, {"schedule": "up"}, {"seed": -1},
+        {"precision": "int8"}, {"threads": -1}, {"arch": "GC8"}, {"chain": {"method": "magic"}},
+    ):  # fmt: skip
+        with pytest.raises(HaarPoolError):
+            RunConfig(**wrong)
+
+
+def test_only_labelled_graphs_train():
+    graphs = read_graphs("MUTAG")
+    graphs.targets[:50] = -1
+    with pytest.warns(HaarPoolWarning, match="50 of 188"):
+        run = start_run(graphs, RunConfig(arch="GC8-HP-FC8", epochs=1), Team(), progress=False)
+    assert sum(map(len, run.splits[0])) == 138
+    assert min(map(min, run.splits[0])) == 50
+    go(run)
+
+
+def test_any_split_can_be_passed():
+    graphs = read_graphs("MUTAG")
+    split = Split(np.arange(100), np.arange(100, 150), np.arange(150, 188))
+    config = RunConfig(arch="GC8-HP-FC8", epochs=1)
+    run = go(start_run(graphs, config, Team(), progress=False, splits=[split]))
+    assert run.outcomes[0].predicted.shape == (38, 2)
