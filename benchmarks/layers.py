@@ -1,12 +1,13 @@
-"""Speed of the layers and of batching, as ratios in one run; exit code 1 if a figure is missed.
+"""Measure the speed of the layers and of batching.
 
     python benchmarks/layers.py [--out results/layers.json]
 
-A minibatch is 50 random graphs of 30 nodes, of whose pairs one in ten is an edge, with 64 columns
-of float32 that require a gradient, as behind a convolution. Chains have three levels (30 -> 15 -> 7
--> 1), and HaarPooling keeps 15 nodes of each graph like its peers with ratio 0.5. Times are the
-least of many rounds, in which all take turns, of the mean over 20 calls; torch uses the threads
-that it chooses, unless the name says otherwise.
+Results are ratios of times measured in the same run; the exit code is 1 if one is outside its
+limits. A minibatch is 50 random graphs of 30 nodes (one pair of nodes in ten is an edge) with 64
+columns of float32 that require a gradient, as after a convolution. Chains have three steps (30 ->
+15 -> 7 -> 1); HaarPooling keeps 15 nodes per graph, like its peers with ratio 0.5. A time is the
+mean over 20 calls, minimum of many rounds; each round runs all layers. torch chooses the number of
+threads unless the name says otherwise.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.nn import EdgePooling, SAGPooling, TopKPooling
 from torch_geometric.utils import erdos_renyi_graph
 
-from figures import Figure, report, seconds
+from common import Result, report, seconds
 from haarpool.data import AddHaarChain
 from haarpool.nn import EigenPooling, HaarPooling, build_model
 from haarpool.nn.peers.eigenpool import AddEigenModes
@@ -37,6 +38,7 @@ PAPER = [
 
 
 def graphs() -> list[Data]:
+    """Return the random graphs of one minibatch."""
     torch.manual_seed(0)
     return [
         Data(
@@ -49,11 +51,11 @@ def graphs() -> list[Data]:
 
 
 def race(actions: dict[str, Callable[[], object]], rounds: int, calls: int) -> dict[str, float]:
-    """The least mean time of a call over rounds in which all actions take turns."""
+    """Return the mean time per call, minimum over rounds; each round runs all actions."""
     best = dict.fromkeys(actions, float("inf"))
     for _ in range(rounds):
         for name, action in actions.items():
-            action()  # what the others left in the caches
+            action()  # warm the caches
 
             def block(action: Callable[[], object] = action) -> None:
                 for _ in range(calls):
@@ -63,8 +65,8 @@ def race(actions: dict[str, Callable[[], object]], rounds: int, calls: int) -> d
     return best
 
 
-def pooling(threads: int | None) -> Iterator[Figure]:
-    """Forward of one pooling from 30 to 15 nodes per graph."""
+def pooling(threads: int | None) -> Iterator[Result]:
+    """Measure the forward pass of one pooling from 30 to 15 nodes per graph."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads or before)
     transform = AddEigenModes(num_modes=2, num_levels=LEVELS, domain="haar", details=True)
@@ -90,24 +92,24 @@ def pooling(threads: int | None) -> Iterator[Figure]:
     where = f"{threads or before} thread{'s' * ((threads or before) > 1)}"
     for peer in ("TopKPooling", "SAGPooling"):
         note = f"{own * 1e6:.0f} µs against {times[peer] * 1e6:.0f}"
-        least = 12 if threads is None else None
-        yield Figure(f"HaarPooling, Haar domain: times faster than {peer}, {where}",
-                     times[peer] / own, least=least, note=note)  # fmt: skip
+        limit = 12 if threads is None else None
+        yield Result(f"HaarPooling, Haar domain: times faster than {peer}, {where}",
+                     times[peer] / own, at_least=limit, note=note)  # fmt: skip
     for name in ("vertex", "full", "eigen"):
         note = "for information"
-        yield Figure(
+        yield Result(
             f"TopKPooling over {name}, {where}", times["TopKPooling"] / times[name], note=note
         )
     if threads is None:
         slow = race({"edge": lambda: edge(x, batch.edge_index, batch.batch)}, 3, 1)["edge"]
-        yield Figure(
+        yield Result(
             "HaarPooling: times faster than EdgePooling", slow / own, note="for information"
         )
     torch.set_num_threads(before)
 
 
-def backward() -> Iterator[Figure]:
-    """Forward and backward together."""
+def backward() -> Iterator[Result]:
+    """Measure forward and backward together."""
     transform = AddHaarChain(num_levels=LEVELS)
     batch = Batch.from_data_list([transform(data) for data in graphs()])
     x = batch.x.requires_grad_()
@@ -121,37 +123,42 @@ def backward() -> Iterator[Figure]:
         calls=10,
     )
     ratio = times["top"] / times["haar"]
-    yield Figure(
+    yield Result(
         "forward and backward: times faster than TopKPooling", ratio, note="for information"
     )
 
 
-def collating() -> Iterator[Figure]:
-    plain, pre = graphs(), {}
+def collating() -> Iterator[Result]:
+    """Compare collating of `ChainData` with plain `Data`."""
+    plain, with_chain = graphs(), {}
     for domain in ("haar", "vertex"):
         transform = AddHaarChain(num_levels=LEVELS, domain=domain)
-        pre[domain] = [transform(data) for data in plain]
+        with_chain[domain] = [transform(data) for data in plain]
     times = race(
         {
             "plain": lambda: Batch.from_data_list(plain),
             **{
-                domain: lambda many=many: Batch.from_data_list(many) for domain, many in pre.items()
+                domain: lambda data=data: Batch.from_data_list(data)
+                for domain, data in with_chain.items()
             },
         },
         rounds=40,
         calls=5,
     )
     note = f"{times['haar'] * 1e3:.1f} ms against {times['plain'] * 1e3:.1f}"
-    yield Figure(
-        "collating 50 ChainData over plain Data", times["haar"] / times["plain"], most=8, note=note
+    yield Result(
+        "collating 50 ChainData over plain Data",
+        times["haar"] / times["plain"],
+        at_most=8,
+        note=note,
     )
-    yield Figure(
+    yield Result(
         'the same with domain="vertex"', times["vertex"] / times["plain"], note="for information"
     )
 
 
-def graph_breaks() -> Iterator[Figure]:
-    """In plain torch.compile; with fullgraph=True a break would be an error."""
+def graph_breaks() -> Iterator[Result]:
+    """Count the graph breaks of torch.compile in the networks of the paper."""
     for text in PAPER:
         model = build_model(text, COLUMNS, 2)
         transform = model.transform()
@@ -161,10 +168,10 @@ def graph_breaks() -> Iterator[Figure]:
         compiled = torch.compile(model, dynamic=True, backend="aot_eager")
         compiled(batch).sum().backward()
         breaks = sum(torch._dynamo.utils.counters["graph_break"].values())
-        yield Figure(f"graph breaks of {text}", breaks, most=0)
+        yield Result(f"graph breaks of {text}", breaks, at_most=0)
 
 
-def measure() -> Iterator[Figure]:
+def measure() -> Iterator[Result]:
     yield from pooling(None)
     yield from pooling(1)
     yield from backward()

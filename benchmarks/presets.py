@@ -1,10 +1,9 @@
-"""Which settings validate best: how the preset "best" was chosen.
+"""Compare settings by their validation score: how the preset "best" was chosen.
 
     HAARPOOL_DATA=... python benchmarks/presets.py [--out results/presets.json] [--only NAME ...]
 
-Every candidate is trained on the datasets below, with the same splits for all, and judged by the
-validation score of its best epochs alone; scores on test parts are not even looked at. It takes
-about half an hour on one core.
+Each candidate is trained on the datasets below with the same splits and ranked by its mean
+validation score. Test scores are not used. Takes about half an hour on one core.
 """
 
 from __future__ import annotations
@@ -42,18 +41,18 @@ CANDIDATES: dict[str, dict[str, Any] | None] = {
 }  # fmt: skip
 
 
-def judge(name: str, settings: dict[str, Any] | None) -> dict[str, Any]:
-    """Mean, spread and each of the validation scores, per dataset."""
-    found: dict[str, Any] = {}
+def evaluate(name: str, settings: dict[str, Any] | None) -> dict[str, Any]:
+    """Train one candidate; return its validation scores per dataset and their mean."""
+    scores: dict[str, Any] = {}
     for dataset, repeats in REPEATS.items():
-        own = dict(settings or PAPER[dataset.lower()]) | {"threads": 1, "repeats": repeats}
-        run = start_run(read_graphs(dataset), RunConfig(**own), Team(), progress=False)
+        fields = dict(settings or PAPER[dataset.lower()]) | {"threads": 1, "repeats": repeats}
+        run = start_run(read_graphs(dataset), RunConfig(**fields), Team(), progress=False)
         result = go(run, progress=False).result()
-        found[dataset] = result["scores"][result["metric"]]["validation"]
-        print(f"{name:28} {dataset:10} {100 * found[dataset]['mean']:.1f} "
-              f"± {100 * found[dataset]['std']:.1f}, {repeats} repeats", flush=True)  # fmt: skip
-    mean = sum(found[dataset]["mean"] for dataset in REPEATS) / len(REPEATS)
-    return {"settings": settings or "those of the paper", "mean": mean, "validation": found}
+        scores[dataset] = result["scores"][result["metric"]]["validation"]
+        print(f"{name:28} {dataset:10} {100 * scores[dataset]['mean']:.1f} "
+              f"± {100 * scores[dataset]['std']:.1f}, {repeats} repeats", flush=True)  # fmt: skip
+    mean = sum(scores[dataset]["mean"] for dataset in REPEATS) / len(REPEATS)
+    return {"settings": settings or "settings of the paper", "mean": mean, "validation": scores}
 
 
 def main() -> None:
@@ -63,7 +62,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/presets.json"))
     parser.add_argument("--only", nargs="+", choices=list(CANDIDATES), default=list(CANDIDATES))
     arguments = parser.parse_args()
-    results = {name: judge(name, CANDIDATES[name]) for name in arguments.only}
+    results = {name: evaluate(name, CANDIDATES[name]) for name in arguments.only}
     ranked = dict(sorted(results.items(), key=lambda item: -item[1]["mean"]))
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     about = {"repeats": REPEATS, "torch": torch.__version__, "candidates": ranked}

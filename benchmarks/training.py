@@ -1,12 +1,15 @@
-"""Speed of training and memory of prediction; exit code 1 if a figure is missed.
+"""Measure the speed of training and the memory of prediction.
 
     HAARPOOL_DATA=... python benchmarks/training.py [--out results/training.json]
 
-Steps: the loop of `haarpool train` (a batch cut out of the dataset, loss, gradient, Adam, the
-progress bar) against a bare hand-written loop over the same batches, which lie ready; the best of
-several rounds in which all take turns. For information also a loop over PyG's DataLoader, and the
-loops of Lightning Fabric and Accelerate where these are installed. Memory: the peak of the
-command `haarpool predict` on 10,000 and on 100,000 molecules in a CSV, each in its own process.
+The exit code is 1 if a result is outside its limits.
+
+Steps: the loop of `haarpool train` (select a batch, loss, gradient, Adam, progress bar) is compared
+with a minimal hand-written loop over ready-made batches. Times are the minimum of several rounds;
+each round runs all loops. For information: a loop over PyG's DataLoader, and the loops of Lightning
+Fabric and Accelerate if they are installed.
+Memory: the peak of `haarpool predict` on 10,000 and on 100,000 molecules in a CSV file, each in its
+own process.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ import torch
 import torch_geometric
 from torch_geometric.loader import DataLoader
 
-from figures import Figure, report, seconds
+from common import Result, report, seconds
 from haarpool.datasets import read_graphs
 from haarpool.datasets.pyg import GraphDataset
 from haarpool.nn import Architecture
@@ -42,26 +45,28 @@ from haarpool.training.trained_model import threads_for
 HAARPOOL = Path(sysconfig.get_path("scripts")) / "haarpool"
 
 
-def setting(name: str, which: str) -> Run:
+def start(name: str, which: str) -> Run:
+    """Start a run on a dataset with a preset."""
     config = RunConfig(**preset(which, name), precision="float32")
     return start_run(read_graphs(name), config, Team(), progress=False)
 
 
 def new_network(run: Run) -> tuple[Any, torch.optim.Optimizer]:
+    """Build the network of a run and its optimizer."""
     network = make_network(run.config, run.graphs, run.encoding).train()
     lr, decay = run.config.lr, run.config.weight_decay
     return network, torch.optim.Adam(network.parameters(), lr, weight_decay=decay, fused=True)
 
 
 def batches_of(run: Run) -> list[dict[str, torch.Tensor]]:
-    """The batches of one epoch."""
+    """Return the batches of one epoch."""
     order = np.random.default_rng(0)
     chosen = run.batches.epoch(run.splits[0].train, run.config.batch_size, order)
     return [run.batches.take(graphs) for graphs in chosen]
 
 
 def bare(run: Run, ready: list[Any] | Any) -> Callable[[], None]:
-    """The loop that anybody would write."""
+    """Return a minimal training loop over ready-made batches."""
     network, optimizer = new_network(run)
 
     def epoch() -> None:
@@ -75,7 +80,7 @@ def bare(run: Run, ready: list[Any] | Any) -> Callable[[], None]:
 
 
 def gathering(run: Run) -> Callable[[], None]:
-    """The bare loop over batches that are cut out when they are wanted."""
+    """Return the minimal loop over batches that are selected one by one."""
     store, order = run.batches, np.random.default_rng(0)
 
     class Ready:
@@ -87,7 +92,7 @@ def gathering(run: Run) -> Callable[[], None]:
 
 
 def engine(run: Run) -> Callable[[], None]:
-    """What `haarpool train` does."""
+    """Return the training loop of `haarpool train`."""
     from tqdm import tqdm
 
     network = make_network(run.config, run.graphs, run.encoding)
@@ -97,7 +102,7 @@ def engine(run: Run) -> Callable[[], None]:
 
 
 def loader(run: Run) -> Callable[[], None]:
-    """Bare, over PyG's DataLoader."""
+    """Return the minimal loop over PyG's DataLoader."""
     network, _ = new_network(run)
     transform, dataset = (
         network.transform(**run.config.chain),
@@ -123,21 +128,21 @@ def accelerate() -> tuple[Any, Any]:
 
 
 def driven(run: Run, ready: list[Any], setup: Any, backward: Any) -> Callable[[], None]:
-    """A loop that one of these libraries drives."""
-    own, optimizer = new_network(run)
-    network, optimizer = setup(own, optimizer)
+    """Return the minimal loop inside Lightning Fabric or Accelerate."""
+    plain, optimizer = new_network(run)
+    network, optimizer = setup(plain, optimizer)
 
     def epoch() -> None:
         for batch in ready:
             optimizer.zero_grad()
-            backward(own.loss(network(batch), batch["y"]))
+            backward(plain.loss(network(batch), batch["y"]))
             optimizer.step()
 
     return epoch
 
 
 def race(loops: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
-    """Seconds per epoch, the best of rounds in which all take turns."""
+    """Return the seconds per epoch, minimum over rounds; each round runs all loops."""
     best = dict.fromkeys(loops, float("inf"))
     for _ in range(rounds):
         for name, loop in loops.items():
@@ -145,8 +150,9 @@ def race(loops: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
     return best
 
 
-def steps(name: str, which: str, rounds: int) -> Iterator[Figure]:
-    run = setting(name, which)
+def steps(name: str, which: str, rounds: int) -> Iterator[Result]:
+    """Compare the loops on one dataset."""
+    run = start(name, which)
     ready = batches_of(run)
     loops = {"bare": bare(run, ready), "engine": engine(run), "gathering": gathering(run)}
     loops["DataLoader"] = loader(run)
@@ -158,20 +164,20 @@ def steps(name: str, which: str, rounds: int) -> Iterator[Figure]:
         times = race(loops, rounds)
     title = f"{name}, {run.config.arch}"
     note = f"{1e3 * times['bare'] / len(ready):.2f} ms a step"
-    asked = {"least": 0.9} if name == "NCI1" else {}
-    yield Figure(f"{title}: steps per second, over bare loop", times["bare"] / times["engine"],
-                 **asked, note=note)  # fmt: skip
-    asked = {"most": 0.05} if name == "MUTAG" else {}
+    limit = {"at_least": 0.9} if name == "NCI1" else {}
+    yield Result(f"{title}: steps per second over a bare loop", times["bare"] / times["engine"],
+                 **limit, note=note)  # fmt: skip
+    limit = {"at_most": 0.05} if name == "MUTAG" else {}
     overhead = times["engine"] / times["gathering"] - 1
-    yield Figure(f"{title}: overhead over a bare loop that cuts batches alike", overhead, **asked)
+    yield Result(f"{title}: overhead over a bare loop with the same batching", overhead, **limit)
     for other in loops:
         if other not in ("bare", "engine", "gathering"):
             ratio = times[other] / times["bare"] - 1
-            yield Figure(f"{title}: overhead of {other}", ratio, note="for information")
+            yield Result(f"{title}: overhead of {other}", ratio, note="for information")
 
 
 def molecules(path: Path, count: int) -> None:
-    """A CSV with valid SMILES that are hardly ever the same."""
+    """Write a CSV file of valid, almost always different SMILES."""
     rng = np.random.default_rng(0)
     parts = np.array(["C", "O", "N", "C(F)", "C(=O)", "c1ccccc1", "C1CC1", "C(C)", "S", "C(Cl)"])
     with open(path, "w") as file:
@@ -181,33 +187,34 @@ def molecules(path: Path, count: int) -> None:
             file.write(f"{smiles},{int(chosen.sum() % 2)}\n")
 
 
-def memory() -> Iterator[Figure]:
+def memory() -> Iterator[Result]:
+    """Measure the peak memory of `haarpool predict` for two sizes of input."""
     with tempfile.TemporaryDirectory() as folder:
-        here = Path(folder)
-        molecules(here / "train.csv", 300)
-        command = [HAARPOOL, "train", here / "train.csv", "--target", "toxic", "--epochs", "2"]
+        root = Path(folder)
+        molecules(root / "train.csv", 300)
+        command = [HAARPOOL, "train", root / "train.csv", "--target", "toxic", "--epochs", "2"]
         subprocess.run(
-            [*command, "--out", here / "run", "--quiet"], check=True, capture_output=True
+            [*command, "--out", root / "run", "--quiet"], check=True, capture_output=True
         )
-        peaks, taken = {}, {}
+        peaks, times = {}, {}
         for count in (10_000, 100_000):
-            molecules(here / "new.csv", count)
-            command = [HAARPOOL, "predict", here / "run", here / "new.csv", "--quiet"]
-            out = ["--out", here / "out.csv"]
+            molecules(root / "new.csv", count)
+            command = [HAARPOOL, "predict", root / "run", root / "new.csv", "--quiet"]
+            out = ["--out", root / "out.csv"]
             start = time.perf_counter()
             process = subprocess.Popen([*command, *out], stdout=subprocess.DEVNULL)
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
             assert process.returncode == 0
-            taken[count], peaks[count] = time.perf_counter() - start, usage.ru_maxrss / 1024
-            assert len((here / "out.csv").read_text().splitlines()) == count + 1
+            times[count], peaks[count] = time.perf_counter() - start, usage.ru_maxrss / 1024
+            assert len((root / "out.csv").read_text().splitlines()) == count + 1
         note = f"{peaks[10_000]:.0f} MB, {peaks[100_000]:.0f} MB"
-        yield Figure("peak memory of predict, 100,000 over 10,000 molecules",
-                     peaks[100_000] / peaks[10_000], most=1.05, note=note)  # fmt: skip
-        yield Figure("molecules per second", 1e5 / taken[100_000], note="for information")
+        yield Result("peak memory of predict, 100,000 over 10,000 molecules",
+                     peaks[100_000] / peaks[10_000], at_most=1.05, note=note)  # fmt: skip
+        yield Result("molecules per second", 1e5 / times[100_000], note="for information")
 
 
-def measure() -> Iterator[Figure]:
+def measure() -> Iterator[Result]:
     yield from steps("MUTAG", "best", 100)
     yield from steps("MUTAG", "paper", 300)
     yield from steps("NCI1", "paper", 5)
