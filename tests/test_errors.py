@@ -67,7 +67,9 @@ CASES = {
     "a vector for a list of vectors": (
         lambda: hp.Chain.from_parents([0, 0, 1]), "vector", "()", "list of one-dim",
     ),
-    "replaced measure": (lambda: replace(CHAIN, measure="area"), "measure in", "'area'", "choose"),
+    "replaced measure": (
+        lambda: replace(CHAIN, measure="area"), 'measure "children"', "'area'", "choose",
+    ),
     "parents past from_parents": (
         lambda: hp.Chain((np.array([0, 5]),)), "0..1", "0 to 5", "np.unique",
     ),
@@ -79,18 +81,18 @@ CASES = {
         lambda: hp.Chain.from_parents([[0, 0]], order="degree"), "adjacency=", "no", "index",
     ),
     "unknown order": (
-        lambda: hp.Chain.from_parents([[0]], order="size"), "order in", "'size'", "choose",
+        lambda: hp.Chain.from_parents([[0]], order="size"), 'order "index" or', "'size'", "choose",
     ),
     "unknown measure": (
-        lambda: hp.build_chain(GRAPH, 1, measure="area"), "measure in", "'area'", "choose",
+        lambda: hp.build_chain(GRAPH, 1, measure="area"), 'measure "children"', "'area'", "choose",
     ),
     "unknown order of many": (
-        lambda: hp.precompute([GRAPH], 1, order="size"), "order in", "'size'", "choose",
+        lambda: hp.precompute([GRAPH], 1, order="size"), 'order "index" or', "'size'", "choose",
     ),
     "no graph": (lambda: CHAIN.adjacency(0), "knows its graph", "parents alone", "adjacency="),
     # graphs
-    "NaN weight": (lambda: hp.build_chain(changed(np.nan), 1), "finite", "NaN", "clean"),
-    "infinite weight": (lambda: hp.build_chain(changed(np.inf), 1), "finite", "infinity", "clean"),
+    "NaN weight": (lambda: hp.build_chain(changed(np.nan), 1), "finite", "NaN", "remove"),
+    "infinite weight": (lambda: hp.build_chain(changed(np.inf), 1), "finite", "infinity", "remove"),
     "negative weight": (lambda: hp.build_chain(changed(-2), 1), ">= 0", "-2", "absolute"),
     "asymmetric": (
         lambda: hp.build_chain(np.triu(GRAPH), 1), "symmetric", "A[0, 1] = 1", "symmetrize=True",
@@ -104,13 +106,13 @@ CASES = {
     ),
     "not square": (lambda: hp.build_chain(GRAPH[:3], 1), "square", "(3, 4)", "per node"),
     "a vector": (lambda: hp.build_chain([1, 2], 1), "square", "(2,)", "per node"),
-    "no nodes": (lambda: hp.build_chain(np.zeros((0, 0)), 1), "at least one node", "empty", "drop"),
-    "no nodes in networkx": (lambda: hp.build_chain(nx.Graph(), 1), "one node", "empty", "drop"),
+    "no nodes": (lambda: hp.build_chain(np.zeros((0, 0)), 1), "one node", "empty", "remove"),
+    "no nodes in networkx": (lambda: hp.build_chain(nx.Graph(), 1), "one node", "empty", "remove"),
     "broken sparse matrix": (
         lambda: hp.build_chain(
             sparse.csr_array(([1.0], [9], [0, 1, 1, 1]), shape=(3, 3)), 1
         ),
-        "valid sparse", "indices", "anew",
+        "valid sparse", "indices", "again",
     ),
     "complex weights": (lambda: hp.build_chain(GRAPH * 1j, 1), "real", "complex", "float"),
     "text": (lambda: hp.build_chain("MUTAG", 1), "square", "()", "networkx"),
@@ -146,7 +148,7 @@ CASES = {
         lambda: hp.build_chain(Data(adj_t=torch.eye(2), num_nodes=2), 1),
         "edge_index", "adj_t", "ToSparseTensor",
     ),
-    "PyG HeteroData": (lambda: hp.build_chain(HeteroData(), 1), "one kind", "HeteroData", "homog"),
+    "PyG HeteroData": (lambda: hp.build_chain(HeteroData(), 1), "one type", "HeteroData", "homog"),
     "networkx weights as text": (
         lambda: hp.build_chain(nx.Graph([(0, 1, {"weight": "heavy"})]), 1),
         "number", "heavy", "float",
@@ -212,7 +214,7 @@ CASES = {
     ),
     "NaN features": (
         lambda: hp.build_chain(GRAPH, 1, method="kmeans", features=X * np.nan),
-        "finite", "NaN", "clean",
+        "finite", "NaN", "columns",
     ),
     "features nobody looks at": (
         lambda: hp.build_chain(GRAPH, 1, features=X), "looks at them", "'spectral'", "kmeans",
@@ -265,7 +267,7 @@ CASES = {
         lambda: hp.build_chain(sparse.csr_array([1.0, 2.0]), 1), "square", "2", "per node",
     ),
     "sparse matrix without its weights": (
-        lambda: hp.build_chain(short_of_data(), 1), "valid sparse", "", "anew",
+        lambda: hp.build_chain(short_of_data(), 1), "valid sparse", "", "again",
     ),
     "no clusters": (
         lambda: hp.build_chain(GRAPH, 1, top=None, method=returning(None)),
@@ -467,7 +469,7 @@ def test_other_files(tmp_path):
     fails(path, "damaged")
     with open(path, "wb") as file:
         np.save(file, np.zeros(3))
-    fails(path, "bare array")
+    fails(path, "without a name")
     np.savez(path, weights=np.zeros(3))
     fails(path, "format")
     np.savez(path, format=99)
@@ -485,13 +487,13 @@ def test_files_whose_content_is_wrong(tmp_path):
     np.savez(path, **good | {"order": "odd"}, parents=[0, 1, 1])
     fails(path, "odd")
     np.savez(path, **good, parents=[0, 1, 1], weights=[1.0], indices=[9], indptr=[0, 1, 1, 1])
-    fails(path, "cannot be used")
+    fails(path, "cannot be read")
     for sizes in ([3, 99], [-3, 2], [2, 2], [], 5):
         np.savez(path, **good | {"sizes": sizes}, digest="", parents=[0, 1, 1])
-        fails(path, "cannot be used")
+        fails(path, "cannot be read")
     chain = hp.Chain.from_parents([[0, 1, 1]])
     np.savez(path, **good, digest=chain.digest, parents=[0, 0, 1])
-    fails(path, "not what was saved")
+    fails(path, "does not match its digest")
     np.savez(path, **good, digest=chain.digest, parents=[0, 1, 1])
     assert hp.Chain.load(path) == chain
 

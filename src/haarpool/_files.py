@@ -1,4 +1,4 @@
-"""Files written whole or not at all; named arrays in one `.npz` file, without pickle."""
+"""Atomic writing of files; named arrays in one `.npz` file, without pickle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from haarpool.errors import HaarPoolError
 
-# What reading a damaged zip file of arrays can raise; unknown compression is a RuntimeError.
+# Errors of reading a damaged `.npz` file; an unknown compression is a RuntimeError.
 _DAMAGE = (
     OSError,
     ValueError,
@@ -35,18 +35,26 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 @contextmanager
-def written_whole(path: str | PathLike[str]) -> Iterator[Path]:
-    """A file to write to, which takes its place at `path` in one move, or leaves nothing behind."""
+def atomic_write(path: str | PathLike[str]) -> Iterator[Path]:
+    """Write a file atomically: readers see the old file or the complete new one.
+
+    Args:
+        path: The file to write.
+
+    Yields:
+        A temporary path in the same folder. It is renamed to `path` at the end, or deleted after
+        an error.
+    """
     path = Path(path)
     partial = path.parent / f".{uuid.uuid4().hex}"
     try:
         if "\0" in str(path):
-            raise OSError("no file can have this name")
+            raise OSError("a null character in the name")
         yield partial
         os.replace(partial, path)
     except OSError as error:
         raise HaarPoolError(
-            "a place to write to", f"{path} ({error})", "choose another file"
+            "a file that can be written", f"{path} ({error})", "choose another path"
         ) from error
     finally:
         with suppress(OSError, ValueError):
@@ -54,35 +62,35 @@ def written_whole(path: str | PathLike[str]) -> Iterator[Path]:
 
 
 def write_text(path: str | PathLike[str], text: str) -> None:
-    """Write a text file whole or not at all."""
-    with written_whole(path) as partial:
+    """Write a text file atomically, as UTF-8."""
+    with atomic_write(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def write_arrays(path: str | PathLike[str], arrays: Arrays) -> None:
-    """Write `arrays` to `path`; an earlier file there is replaced in one move or left alone."""
-    with written_whole(path) as partial, open(partial, "xb") as file:
+    """Write named arrays to one `.npz` file atomically."""
+    with atomic_write(path) as partial, open(partial, "xb") as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # numpy's stub: names
 
 
 def read_arrays(path: str | PathLike[str]) -> Arrays:
     """Read all arrays of a file that `write_arrays` wrote."""
     try:
-        with open(path, "rb") as file:  # opened here, since numpy leaves a broken one open
+        with open(path, "rb") as file:  # numpy would leave a damaged file open
             loaded = np.load(file, allow_pickle=False)
             if not isinstance(loaded, NpzFile):
-                raise ValueError("it holds one bare array")
+                raise ValueError("it has one array without a name")
             return {name: loaded[name] for name in loaded.files}
     except FileNotFoundError as error:
-        raise HaarPoolError("an .npz file", f"nothing at {path}", "check the path") from error
+        raise HaarPoolError("an .npz file", f"no file {path}", "check the path") from error
     except _DAMAGE as error:
         raise unreadable(path, error) from error
 
 
 def unreadable(path: str | PathLike[str], reason: Exception) -> HaarPoolError:
-    """The error for a file that is there but does not hold what it should."""
+    """Return the error for a file with damaged or unexpected content."""
     return HaarPoolError(
-        "a whole .npz file as haarpool writes it",
-        f"{path}, which cannot be used ({reason})",
-        "it is damaged or something else; write it again",
+        "an .npz file that haarpool wrote",
+        f"{path}, which cannot be read ({reason})",
+        "the file is damaged or has other content; write it again",
     )

@@ -1,4 +1,4 @@
-"""Type aliases that several rooms share."""
+"""Type aliases that several modules share."""
 
 from __future__ import annotations
 

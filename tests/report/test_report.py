@@ -251,7 +251,7 @@ def test_a_failing_write_leaves_the_old_report_alone(tmp_path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(hp.HaarPoolError, match=r"a place to write to.*no space left"):
+    with pytest.raises(hp.HaarPoolError, match=r"a file that can be written.*no space left"):
         write_report(tmp_path, record(repeats=1), None, "")
     assert [*tmp_path.iterdir()] == [path]
     assert path.read_bytes() == before

@@ -1,4 +1,4 @@
-"""Whatever a user calls a graph -> one checked, symmetric, sparse adjacency matrix."""
+"""Conversion of graphs in any form to one checked, symmetric, sparse adjacency matrix."""
 
 from __future__ import annotations
 
@@ -13,41 +13,42 @@ from haarpool.errors import HaarPoolError
 
 
 def as_adjacency(graph: Any, *, symmetrize: bool = False) -> sparse.csr_array:
-    """The weighted adjacency matrix of `graph`, checked and in canonical form.
+    """Return the weighted adjacency matrix of a graph, checked and in canonical form.
 
     Args:
-        graph: a scipy sparse or a dense (N, N) array; a networkx graph (edge attribute `weight`,
-            1 where there is none); or a PyTorch Geometric `Data` (its `edge_weight`, else 1).
+        graph: A scipy sparse or a dense (N, N) array; a networkx graph (edge attribute `weight`,
+            1 where it is missing); or a PyTorch Geometric `Data` (its `edge_weight`, else 1).
             Parallel edges add up. An entry of zero is no edge.
-        symmetrize: make an asymmetric matrix symmetric. An edge given in one direction only then
-            counts in both; where the two directions differ, the larger weight is taken.
+        symmetrize: Make an asymmetric matrix symmetric. An edge in one direction only then counts
+            in both; where the two directions differ, the larger weight is taken.
 
     Returns:
         (N, N) CSR array of float64: symmetric, finite, non-negative, indices sorted.
 
-    >>> as_adjacency([[0, 2], [2, 0]]).toarray()
-    array([[0., 2.],
-           [2., 0.]])
+    Example:
+        >>> as_adjacency([[0, 2], [2, 0]]).toarray()
+        array([[0., 2.],
+               [2., 0.]])
     """
     if type(graph) is sparse.csr_array and graph.ndim == 2 and graph.dtype == np.float64:
         _check_format(graph)
         if graph.nnz > 0 and graph.indices.dtype == np.int32 and is_canonical(graph):
-            return graph.copy()  # nothing to do, which is quick to find out
-    entries = edge_list(graph)
-    adjacency = from_edges(entries.rows, entries.columns, entries.weights, entries.size)
+            return graph.copy()  # the checks are much faster than the general case below
+    edges = edge_list(graph)
+    adjacency = from_edges(edges.rows, edges.columns, edges.weights, edges.size)
     _check_weights(adjacency)
-    return _symmetric(adjacency, entries.precision, symmetrize)
+    return _symmetric(adjacency, edges.precision, symmetrize)
 
 
-def as_array(values: Any, what: str) -> NDArray[Any]:
-    """`values` as a numpy array, or an error that says `what` is none."""
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """Convert values to a numpy array; `name` says in an error message what they are."""
     try:
-        if hasattr(values, "detach"):  # a tensor, of any device, with or without gradient
+        if hasattr(values, "detach"):  # a tensor, on any device, with or without gradient
             values = values.detach().cpu()
         return np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:
         raise HaarPoolError(
-            f"{what} as an array of numbers",
+            f"{name} as an array of numbers",
             f"{type(values).__name__} ({error})",
             "pass a numpy array or a list of numbers, all rows of the same length",
         ) from error
@@ -56,41 +57,76 @@ def as_array(values: Any, what: str) -> NDArray[Any]:
 def from_edges(
     rows: NDArray[Any], columns: NDArray[Any], weights: NDArray[Any], size: int
 ) -> sparse.csr_array:
-    """(size, size) CSR array, duplicates summed, with indices of 32 bits wherever they fit."""
-    small = max(size, len(weights)) < 2**31
-    index = np.int32 if small else np.int64
-    places = (rows.astype(index), columns.astype(index))
-    return sparse.csr_array((weights.astype(np.float64), places), shape=(size, size))
+    """Build a (size, size) CSR array from edges.
+
+    Weights of equal edges add up. Indices have 32 bits if that is enough.
+
+    Args:
+        rows: (number of edges,) row of each edge.
+        columns: (number of edges,) column of each edge.
+        weights: (number of edges,) weight of each edge.
+        size: Number of nodes.
+    """
+    index_type = np.int32 if max(size, len(weights)) < 2**31 else np.int64
+    positions = (rows.astype(index_type), columns.astype(index_type))
+    return sparse.csr_array((weights.astype(np.float64), positions), shape=(size, size))
 
 
 def entry_rows(adjacency: sparse.csr_array) -> Ints:
-    """(number of entries,) the row of each entry, as `indices` is its column."""
+    """Return the row of each entry, shape (number of entries,); `indices` has the columns."""
     return np.repeat(np.arange(adjacency.shape[0]), np.diff(adjacency.indptr))
 
 
 def ranges(starts: Ints, lengths: Ints, stride: int = 1) -> Ints:
-    """start, start + stride, ... for each start, as many as `lengths` says, one after the other."""
+    """Return start, start + stride, ... for each start, concatenated.
+
+    Args:
+        starts: (n,) first number of each range.
+        lengths: (n,) how many numbers each range has.
+        stride: Difference between two numbers of a range.
+
+    Example:
+        >>> ranges(np.array([5, 20]), np.array([3, 2])).tolist()
+        [5, 6, 7, 20, 21]
+    """
     ends = np.cumsum(lengths)
-    counting = np.arange(lengths.sum()) - np.repeat(ends - lengths, lengths)
-    result: Ints = np.repeat(starts, lengths) + stride * counting
+    steps = np.arange(lengths.sum()) - np.repeat(ends - lengths, lengths)
+    result: Ints = np.repeat(starts, lengths) + stride * steps
     return result
 
 
 def coarse_graph(adjacency: sparse.csr_array, parent: Ints) -> sparse.csr_array:
-    """The graph of clusters: weights of all pairs of members summed, self-loops kept."""
+    """Return the graph of clusters, with self-loops: weights of all pairs of members add up.
+
+    Args:
+        adjacency: (N, N) the graph.
+        parent: (N,) cluster of each node.
+    """
     row, column = parent[entry_rows(adjacency)], parent[adjacency.indices]
     return from_edges(row, column, adjacency.data, int(parent.max()) + 1)
 
 
 def without_self_loops(adjacency: sparse.csr_array) -> sparse.csr_array:
-    """The same graph with an empty diagonal."""
+    """Return the same graph with an empty diagonal."""
     row, column = entry_rows(adjacency), adjacency.indices
-    off = row != column
-    return from_edges(row[off], column[off], adjacency.data[off], adjacency.shape[0])
+    off_diagonal = row != column
+    weights = adjacency.data[off_diagonal]
+    return from_edges(row[off_diagonal], column[off_diagonal], weights, adjacency.shape[0])
+
+
+def nodes_by_degree(adjacency: sparse.csr_array) -> Ints:
+    """Return node ids by descending weighted degree without self-loops, ties by index."""
+    row = entry_rows(adjacency)
+    off_diagonal = row != adjacency.indices
+    weights = adjacency.data[off_diagonal]
+    degree = np.bincount(row[off_diagonal], weights, minlength=adjacency.shape[0])
+    # Sums in another order may differ in the last bit; these degrees count as equal.
+    mantissa, exponent = np.frexp(degree)
+    return np.argsort(-np.ldexp(np.round(mantissa, 12), exponent), kind="stable")
 
 
 class EdgeList(NamedTuple):
-    """The entries of an adjacency matrix, unchecked, and the relative rounding error of weights."""
+    """Unchecked entries of an adjacency matrix, and the relative rounding error of weights."""
 
     rows: NDArray[Any]
     columns: NDArray[Any]
@@ -100,7 +136,7 @@ class EdgeList(NamedTuple):
 
 
 def edge_list(graph: Any) -> EdgeList:
-    """The entries of a graph in any of the forms that `as_adjacency` takes."""
+    """Return the entries of a graph in any form that `as_adjacency` takes."""
     if hasattr(graph, "edge_index") or hasattr(graph, "edge_types"):
         return _from_pyg(graph)
     if hasattr(graph, "nodes") and hasattr(graph, "is_directed"):
@@ -109,34 +145,34 @@ def edge_list(graph: Any) -> EdgeList:
 
 
 def is_canonical(adjacency: sparse.csr_array) -> bool:
-    """Whether there is nothing to refuse or repair: sorted, weights > 0 and finite, symmetric."""
+    """Whether a matrix is square and symmetric, its indices sorted, its weights finite and > 0."""
     size, weights = adjacency.shape[0], adjacency.data
-    place = entry_rows(adjacency) * size + adjacency.indices
-    rising = bool((place[1:] > place[:-1]).all())
-    if not (rising and np.isfinite(weights).all() and (weights > 0).all()):
+    position = entry_rows(adjacency) * size + adjacency.indices
+    is_sorted = bool((position[1:] > position[:-1]).all())
+    if not (is_sorted and np.isfinite(weights).all() and (weights > 0).all()):
         return False
     return size == adjacency.shape[1] and _is_symmetric(adjacency)
 
 
 def _is_symmetric(adjacency: sparse.csr_array) -> bool:
-    """Whether A = Aᵀ, to the last bit."""
+    """Whether A = Aᵀ exactly."""
     if adjacency.shape[0] <= 128:
         dense = adjacency.toarray()
         return np.array_equal(dense, dense.T)
-    other = sparse.csr_array(adjacency.T)
+    transposed = sparse.csr_array(adjacency.T)
     return all(
-        np.array_equal(getattr(adjacency, part), getattr(other, part))
-        for part in ("indptr", "indices", "data")
+        np.array_equal(getattr(adjacency, name), getattr(transposed, name))
+        for name in ("indptr", "indices", "data")
     )
 
 
 def _check_format(matrix: Any) -> None:
-    """Compressed matrices, whose indices scipy trusts."""
+    """Check the indices of a compressed matrix, which scipy uses unchecked."""
     try:
         matrix.check_format(full_check=True)
     except ValueError as error:
         raise HaarPoolError(
-            "a valid sparse matrix", f"one with broken indices ({error})", "build it anew"
+            "a valid sparse matrix", f"invalid indices ({error})", "build the matrix again"
         ) from error
 
 
@@ -159,7 +195,7 @@ def _from_array(graph: Any) -> EdgeList:
         return EdgeList(entries.row, entries.col, entries.data, matrix.shape[0], precision)
     except ValueError as error:  # coordinates are checked here
         raise HaarPoolError(
-            "a valid sparse matrix", f"one with broken indices ({error})", "build it anew"
+            "a valid sparse matrix", f"invalid indices ({error})", "build the matrix again"
         ) from error
 
 
@@ -174,29 +210,29 @@ def _from_networkx(graph: Any) -> EdgeList:
         raise HaarPoolError(
             "a number as the edge attribute 'weight'",
             f"{error}",
-            "convert the weights to float, or drop the attribute",
+            "convert the weights to float, or remove the attribute",
         ) from error
 
 
 def _from_pyg(data: Any) -> EdgeList:
-    """Tensors are read through their own methods, so that this module needs no torch."""
+    """Read tensors through their methods, so that this module does not import torch."""
     if hasattr(data, "edge_types"):
         raise HaarPoolError(
-            "a graph with one kind of nodes and edges", "a HeteroData", "pass data.to_homogeneous()"
+            "a graph with one type of nodes and edges", "a HeteroData", "pass data.to_homogeneous()"
         )
     if getattr(data, "num_graphs", 1) != 1:
         raise HaarPoolError(
             "one graph",
-            f"a batch of {data.num_graphs}, whose chains would mix them",
-            "build one chain for each of batch.to_data_list()",
+            f"a batch of {data.num_graphs} graphs",
+            "build one chain for each graph of batch.to_data_list()",
         )
     if data.edge_index is None and getattr(data, "adj_t", None) is not None:
         raise HaarPoolError(
-            "a Data with edge_index", "one with adj_t", "build the chain before ToSparseTensor"
+            "a Data with edge_index", "a Data with adj_t", "build the chain before ToSparseTensor"
         )
     if data.num_nodes is None:
         raise HaarPoolError(
-            "a Data that knows its number of nodes",
+            "a Data with a number of nodes",
             "num_nodes=None",
             "set data.num_nodes or data.x",
         )
@@ -229,7 +265,7 @@ def _from_pyg(data: Any) -> EdgeList:
 
 
 def _precision(dtype: np.dtype[Any]) -> float:
-    """The relative rounding error of weights of this type."""
+    """Return the relative rounding error of weights of this type."""
     if dtype.kind not in "biuf":
         raise HaarPoolError(
             "real numbers as edge weights", f"dtype {dtype}", "convert the weights to float"
@@ -240,16 +276,18 @@ def _precision(dtype: np.dtype[Any]) -> float:
 def _check_weights(adjacency: sparse.csr_array) -> None:
     weights = adjacency.data
     if adjacency.shape[0] == 0:
-        raise HaarPoolError("a graph with at least one node", "an empty graph", "drop empty graphs")
+        raise HaarPoolError(
+            "a graph with at least one node", "an empty graph", "remove empty graphs"
+        )
     if not np.isfinite(weights).all():
         raise HaarPoolError(
-            "finite edge weights", "NaN or infinity", "clean the weights or drop these edges"
+            "finite edge weights", "NaN or infinity", "correct the weights or remove these edges"
         )
     if (weights < 0).any():
         raise HaarPoolError(
             "edge weights >= 0",
             f"a weight of {weights.min():g}",
-            "pass their absolute values or drop these edges",
+            "pass their absolute values or remove these edges",
         )
 
 
@@ -261,7 +299,7 @@ def _symmetric(adjacency: sparse.csr_array, precision: float, symmetrize: bool) 
     transposed = sparse.csr_array(adjacency.T)
     difference = abs(adjacency - transposed)
     larger = adjacency.maximum(transposed)
-    # Rounding on the way here, a product or a conversion from float32, is no asymmetry.
+    # Differences by rounding, for example of products or of float32, are not an asymmetry.
     allowed = 100 * precision * larger
     allowed.data += np.finfo(float).eps * adjacency.data.max()
     excess = (difference - allowed).tocoo()
@@ -271,7 +309,7 @@ def _symmetric(adjacency: sparse.csr_array, precision: float, symmetrize: bool) 
         raise HaarPoolError(
             "a symmetric adjacency matrix (an undirected graph)",
             f"A[{u}, {v}] = {adjacency[u, v]:.9g} but A[{v}, {u}] = {adjacency[v, u]:.9g}",
-            "pass symmetrize=True (--symmetrize) to take the larger of the two",
+            "pass symmetrize=True to take the larger of the two",
         )
     larger.sort_indices()
     return larger

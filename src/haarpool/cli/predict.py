@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from haarpool._files import written_whole
+from haarpool._files import atomic_write
 from haarpool.datasets import stream_graphs
 from haarpool.datasets.graphs import Graphs
 from haarpool.training.devices import find_device
@@ -62,7 +62,7 @@ def _output(path: str | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
-    with written_whole(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
+    with atomic_write(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
         yield file
 
 

@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from haarpool.chains.chain import Chain, checked_level
+from haarpool.chains.chain import Chain
+from haarpool.chains.chain_checks import checked_level
 from haarpool.errors import HaarPoolError
 from haarpool.haar.plan import TransformPlan
 from haarpool.haar.signals import Signal, as_rows, checked_rows

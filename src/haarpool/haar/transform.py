@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from haarpool.chains.chain import Chain, checked_level
+from haarpool.chains.chain import Chain
+from haarpool.chains.chain_checks import checked_level
 from haarpool.haar.kernels.portable import analysis, synthesis
 from haarpool.haar.plan import TransformPlan
 from haarpool.haar.signals import Signal, as_rows, checked_rows

@@ -1,0 +1,91 @@
+"""Checks of parent vectors and levels of a chain."""
+
+from __future__ import annotations
+
+import operator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from haarpool._types import Ints
+from haarpool._validate import whole_number
+from haarpool.chains.adjacency import as_array
+from haarpool.errors import HaarPoolError
+
+_RENUMBER = "renumber with np.unique(parents, return_inverse=True)[1]"
+
+
+def checked_parents(parents: Any) -> tuple[Ints, ...]:
+    """Check the parent vectors of all steps and return read-only copies of them.
+
+    Args:
+        parents: One vector of cluster ids per step: `parents[j]` has N_j entries, and its values
+            are 0..N_{j+1}-1 without gaps.
+
+    Returns:
+        K read-only int64 vectors; vector j has shape (N_j,).
+    """
+    vectors = list(parents) if hasattr(parents, "__iter__") else []
+    if not vectors:
+        raise HaarPoolError(
+            "at least one parent vector", "none", "pass one vector of cluster ids per step"
+        )
+    checked: list[Ints] = []
+    for vector in vectors:
+        size = int(checked[-1].max()) + 1 if checked else None
+        checked.append(_checked_parent(vector, len(checked), size))
+    return tuple(checked)
+
+
+def _checked_parent(vector: Any, j: int, size: int | None) -> Ints:
+    """Check one parent vector; `size` is N_j, or `None` in the first step."""
+    parent = as_array(vector, f"parents[{j}]")
+    if parent.ndim != 1 or parent.size == 0:
+        raise HaarPoolError(
+            f"parents[{j}] as a vector with one cluster id per node",
+            f"shape {parent.shape}",
+            "pass a list of one-dimensional arrays, none of them empty, one per step",
+        )
+    if parent.dtype.kind not in "iu":
+        raise HaarPoolError(
+            f"integer cluster ids in parents[{j}]",
+            f"dtype {parent.dtype}",
+            "convert with .astype(int) if the values are whole numbers",
+        )
+    if size is not None and len(parent) != size:
+        raise HaarPoolError(
+            f"parents[{j}] of length {size}, the number of clusters of step {j - 1}",
+            f"length {len(parent)}",
+            "give every cluster of the previous step one parent",
+        )
+    smallest, largest = int(parent.min()), int(parent.max())
+    if smallest < 0 or largest >= len(parent):
+        raise HaarPoolError(
+            f"cluster ids in 0..{len(parent) - 1} in parents[{j}] (at most as many clusters as "
+            "nodes)",
+            f"ids from {smallest} to {largest}",
+            _RENUMBER,
+        )
+    children = np.bincount(parent)
+    if children.min() == 0:
+        raise HaarPoolError(
+            f"cluster ids without gaps in parents[{j}]",
+            f"no node in cluster {children.argmin()} (largest id {largest})",
+            _RENUMBER,
+        )
+    return read_only(parent.astype(np.int64))  # a copy
+
+
+def checked_level(level: int, highest: int, owner: str) -> int:
+    """Check that a level of `owner`, which error messages name, is in 0..highest."""
+    with suppress(TypeError):
+        level = operator.index(level)  # a tensor, for example
+    remedy = f"levels of {owner} count from 0 (the input graph); a step needs a level above it"
+    return whole_number("level", level, 0, highest, remedy=remedy)
+
+
+def read_only(array: Ints) -> Ints:
+    """Make an array read-only, in place."""
+    array.setflags(write=False)
+    return array
