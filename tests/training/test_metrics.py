@@ -1,35 +1,44 @@
+import math
+
 import numpy as np
 import pytest
 from sklearn import metrics
 
-from haarpool.training.metrics import scores_of
+from haarpool.training.metrics import SCORES, main_score, scores_of
+from helpers.errors import error_with
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10])
-def test_classes_as_scikit_learn_counts_them(classes):
+def test_classification_scores_agree_with_scikit_learn(classes):
     rng = np.random.default_rng(classes)
     target = rng.integers(0, classes, 200)
     probability = rng.dirichlet(np.ones(classes), 200)
     probability = np.round(probability, 1)  # ties
     scores = scores_of("classification", probability, target)
     predicted = probability.argmax(1)
-    assert np.isclose(scores["accuracy"], metrics.accuracy_score(target, predicted))
+    assert scores["accuracy"] == metrics.accuracy_score(target, predicted)
     assert np.isclose(
         scores["balanced_accuracy"], metrics.balanced_accuracy_score(target, predicted)
     )
-    assert np.isclose(scores["f1"], metrics.f1_score(target, predicted, average="macro"))
+    assert scores["f1"] == metrics.f1_score(target, predicted, average="macro")
     assert ("roc_auc" in scores) == (classes == 2)
     if classes == 2:
         assert np.isclose(scores["roc_auc"], metrics.roc_auc_score(target, probability[:, 1]))
 
 
-def test_one_class_in_a_small_part():
+def test_one_class_in_the_target():
     scores = scores_of("classification", np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, 0]))
     assert scores["accuracy"] == scores["balanced_accuracy"] == 0.5
+    assert scores["f1"] == 2 / 3
     assert "roc_auc" not in scores
 
 
-def test_values_as_scikit_learn_measures_them():
+def test_roc_auc_counts_ties_as_half():
+    probability = np.array([[0.5, 0.5], [0.5, 0.5], [0.2, 0.8]])
+    assert scores_of("classification", probability, np.array([0, 1, 1]))["roc_auc"] == 0.75
+
+
+def test_regression_scores_agree_with_scikit_learn():
     rng = np.random.default_rng(0)
     target, value = rng.standard_normal((2, 50, 3))
     scores = scores_of("regression", value, target)
@@ -38,11 +47,41 @@ def test_values_as_scikit_learn_measures_them():
     assert np.isclose(scores["r2"], metrics.r2_score(target, value))
 
 
-def test_what_is_not_defined_is_not_told():
-    assert set(scores_of("regression", np.ones((1, 1)), np.zeros((1, 1)))) == {"mae", "rmse"}
+@pytest.mark.parametrize("target", [[[3.0]], [[3.0], [3.0]], [[3.0], [np.nan]]])
+def test_r2_of_constant_values_is_nan(target):
+    scores = scores_of("regression", np.ones((len(target), 1)), np.array(target))
+    assert scores["mae"] == scores["rmse"] == 2
+    assert math.isnan(scores["r2"])
 
 
 def test_missing_values_are_left_out():
     target, value = np.array([[1.0, 5.0], [2.0, np.nan], [np.nan, 7.0]]), np.zeros((3, 2))
-    scores = scores_of("regression", value, target)
-    assert scores["mae"] == np.mean([1.5, 6.0])
+    assert scores_of("regression", value, target)["mae"] == np.mean([1.5, 6.0])
+    unlabelled = np.column_stack([target, np.full(3, np.nan)])
+    assert scores_of("regression", np.zeros((3, 3)), unlabelled)["mae"] == np.mean([1.5, 6.0])
+
+
+def test_missing_classes_are_left_out():
+    probability, target = np.eye(2)[[0, 1, 0]], np.array([0, -1, 1])
+    labelled = scores_of("classification", probability[::2], target[::2])
+    assert scores_of("classification", probability, target) == labelled
+
+
+@pytest.mark.parametrize("function", [scores_of, main_score])
+def test_no_labels_are_an_error(function):
+    with error_with("at least one graph with a label, got none", "pass graphs with labels"):
+        function("regression", np.zeros((2, 1)), np.full((2, 1), np.nan))
+    with error_with("at least one graph with a label"):
+        function("classification", np.zeros((2, 2)), np.array([-1, -1]))
+    with error_with("at least one graph with a label"):
+        function("classification", np.zeros((0, 2)), np.zeros(0, np.int64))
+
+
+def test_main_score_is_the_first_score():
+    rng = np.random.default_rng(0)
+    for task, target in (
+        ("classification", rng.integers(0, 3, 30)),
+        ("regression", rng.standard_normal((30, 3))),
+    ):
+        output = rng.random((30, 3))
+        assert main_score(task, output, target) == scores_of(task, output, target)[SCORES[task][0]]
