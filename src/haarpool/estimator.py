@@ -1,35 +1,64 @@
-"""The engine of `haarpool train` in Python: estimators with `fit`, `predict`, `score`, `save`."""
+"""Estimators in the style of scikit-learn: `fit`, `predict`, `score`, `save`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
+import sklearn.exceptions
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from haarpool._types import Task
+from haarpool._types import Floats, Task
+from haarpool._validate import real_number
 from haarpool.datasets import as_graphs
 from haarpool.datasets.graphs import MISSING, Graphs
 from haarpool.datasets.splits import Split, as_json
 from haarpool.errors import HaarPoolError
 from haarpool.training.config import RunConfig
-from haarpool.training.devices import Team, find_device
+from haarpool.training.devices import ProcessGroup, find_device
 from haarpool.training.metrics import scores_of
 from haarpool.training.presets import BEST
-from haarpool.training.repeats import go
-from haarpool.training.run import describe, start_run, task_of
-from haarpool.training.run_folder import SPLIT, RunFolder
-from haarpool.training.trained_model import TrainedModel, load_model, save_model
+from haarpool.training.results import describe_run
+from haarpool.training.run import check_labels, start_run
+from haarpool.training.run_folder import MODEL, SPLIT, RunFolder
+from haarpool.training.train import train_run
+from haarpool.training.trained_model import TrainedModel, load_model, model_tensors
+
+# Settings of `RunConfig` with the defaults of the preset "best". An estimator trains once.
+SETTINGS: dict[str, Any] = {
+    one.name: BEST.get(one.name, None if one.name == "chain" else one.default)
+    for one in fields(RunConfig)
+    if one.name not in ("repeats", "split")
+}
+
+Init = TypeVar("Init", bound=Callable[..., None])
 
 
-class _Estimator:
-    """What both estimators share."""
+class NotFittedError(HaarPoolError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
+    """The estimator is used before `fit`."""
+
+
+def _takes_settings(init: Init) -> Init:
+    """Add the settings of `RunConfig` to the signature, where scikit-learn looks for them."""
+    *parameters, _ = inspect.signature(init).parameters.values()
+    kind = inspect.Parameter.KEYWORD_ONLY
+    settings = [inspect.Parameter(name, kind, default=value) for name, value in SETTINGS.items()]
+    signature = inspect.Signature([*parameters, *settings])
+    init.__signature__ = signature  # type: ignore[attr-defined]
+    return init
+
+
+class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """The common part of both estimators."""
 
     task: Task
 
+    @_takes_settings
     def __init__(
         self,
         *,
@@ -38,113 +67,104 @@ class _Estimator:
         progress: bool | None = None,
         **settings: Any,
     ) -> None:
-        known = {one.name for one in fields(RunConfig)} - {"repeats", "split"}
-        if unknown := set(settings) - known:
+        if unknown := settings.keys() - SETTINGS.keys():
             raise HaarPoolError(
-                f"settings out of {', '.join(sorted(known))}",
+                f"settings among {', '.join(sorted(SETTINGS))}",
                 ", ".join(sorted(unknown)),
                 "check the spelling",
             )
-        if not 0 < validation < 1:
-            raise HaarPoolError(
-                "a share in (0, 1) of the graphs for validation", f"{validation}", "take 0.1"
-            )
         self.validation, self.device, self.progress = validation, device, progress
-        self.settings = settings
-        self._trained: TrainedModel | None = None
-        self._about: dict[str, Any] = {}
-        self._split = "[]"
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All parameters by name, as scikit-learn asks for them."""
-        own = {name: getattr(self, name) for name in ("validation", "device", "progress")}
-        return own | self.settings
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Change some parameters."""
-        self.__init__(**self.get_params() | parameters)  # type: ignore[misc]
-        return self
+        for name, value in (SETTINGS | settings).items():
+            setattr(self, name, value)
 
     def fit(self, graphs: Any, y: Any = None) -> Self:
-        """Train; the epoch is chosen by a random part of the graphs.
+        """Train a network; a random part of the graphs chooses the epoch.
 
         Args:
-            graphs: a list of PyG `Data`, a PyG dataset, `Graphs`, or what `haarpool train` takes:
-                a name, a folder in TU layout, a .csv or .pt file.
-            y: a label per graph, instead of those that the graphs have.
+            graphs: A list of PyG `Data`, a PyG dataset, `Graphs`, or what `haarpool train` takes: a
+                name, a folder in TU layout, a .csv or .pt file.
+            y: One label per graph, instead of the labels of the graphs.
         """
-        config = RunConfig(**{**BEST, **self.settings})
-        found = self._labelled(as_graphs(graphs), y)
-        task_of(found)
+        real_number("validation", self.validation, 0, 1, includes_minimum=False)
+        settings = {name: getattr(self, name) for name in SETTINGS}
+        config = RunConfig(**settings | {"chain": self.chain or {}})
+        labelled = self._with_labels(as_graphs(graphs), y)
+        check_labels(labelled)
         order = np.random.default_rng([config.seed, 0]).permutation(
-            np.flatnonzero(found.is_labelled)
+            np.flatnonzero(labelled.is_labelled)
         )
-        held = max(1, round(self.validation * len(order)))
-        if len(order) <= held:
+        held_out = max(1, round(self.validation * len(order)))
+        if len(order) <= held_out:
             raise HaarPoolError("at least 2 graphs with a label", f"{len(order)}", "add graphs")
-        split = Split(np.sort(order[held:]), np.sort(order[:held]), order[:0])
-        team = Team(device=find_device(self.device))
-        run = start_run(found, config, team, progress=self.progress, splits=[split])
-        go(run, progress=self.progress)
-        self._trained = run.trained
-        self._about = describe(run, f"{self!r}.fit(graphs)", {})
+        split = Split(np.sort(order[held_out:]), np.sort(order[:held_out]), order[:0])
+        group = ProcessGroup(device=find_device(self.device))
+        run = start_run(labelled, config, group, progress=self.progress, splits=[split])
+        train_run(run, progress=self.progress)
+        self._model = run.model
+        self._config = describe_run(run, f"{self!r}.fit(graphs)", {})
         self._split = as_json(run.splits)
         return self
 
-    def _labelled(self, graphs: Graphs, y: Any) -> Graphs:
-        """The graphs with labels that fit the task."""
+    def _with_labels(self, graphs: Graphs, y: Any) -> Graphs:
+        """Return the graphs with labels that fit the task."""
         if y is not None:
             y = np.asarray(y)
             if len(y) != len(graphs):
                 raise HaarPoolError(f"{len(graphs)} labels", f"{len(y)}", "pass one per graph")
-            return _with_classes(graphs, y) if self.task == "classification" else _valued(graphs, y)
+            return (
+                _with_classes(graphs, y)
+                if self.task == "classification"
+                else _with_values(graphs, y)
+            )
         if graphs.task is None or graphs.task == self.task:
             return graphs
         if self.task == "classification":
             raise HaarPoolError(
-                "classes, as whole numbers", "values", "take HaarRegressor, or pass y="
+                "classes, as whole numbers", "real values", "use HaarRegressor, or pass y="
             )
-        names = np.array([*graphs.classes, np.nan], object)  # a missing class is the last one
-        return _valued(graphs, names[graphs.targets])
+        names = np.array([*graphs.classes, np.nan], object)  # a missing class is -1, the last one
+        return _with_values(graphs, names[graphs.targets])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether the estimator is fitted; `check_is_fitted` asks this."""
+        return getattr(self, "_model", None) is not None
 
     @property
     def trained(self) -> TrainedModel:
         """The network with its features, classes and scale."""
-        if self._trained is None:
-            raise HaarPoolError("a trained model", "one that is not", "call fit first")
-        return self._trained
+        model: TrainedModel | None = getattr(self, "_model", None)
+        if model is None:
+            raise NotFittedError("a fitted estimator", "one that is not fitted", "call fit first")
+        return model
 
-    def _outputs(self, graphs: Any) -> NDArray[np.float64]:
+    def _predict(self, graphs: Any) -> Floats:
         return self.trained.predict(as_graphs(graphs))
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write a folder that `haarpool.load` and `haarpool predict` read."""
-        trained = self.trained
-        about = {name: value for name, value in self._about.items() if name != "format"}
-        save_model(trained, RunFolder.create(folder, about, self._split))
-
-    def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
-        return f"{type(self).__name__}({given})"
+        tensors = model_tensors(self.trained)
+        config = {name: value for name, value in self._config.items() if name != "format"}
+        RunFolder.create(folder, config, self._split).write_tensors(MODEL, tensors)
 
 
-class HaarClassifier(_Estimator):
+class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     """Classify graphs with HaarPooling.
 
     Args:
-        validation: the share of the graphs that chooses the epoch.
+        validation: Share of the graphs that chooses the epoch, in (0, 1).
         device: "auto", "cpu", "cuda", ...
-        progress: whether to show a bar; `None` shows it on a terminal.
-        settings: of `RunConfig`: arch, epochs, lr, batch_size, seed, ...
+        progress: True shows a progress bar, False hides it, `None` shows it on a terminal.
+        **settings: Settings of `RunConfig`: arch, epochs, lr, batch_size, seed, ...
 
-    >>> import torch
-    >>> from torch_geometric.data import Data
-    >>> ring = Data(x=torch.ones(4, 1), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]]))
-    >>> path = Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]))
-    >>> ring.edge_index = torch.cat([ring.edge_index, ring.edge_index.flip(0)], 1)
-    >>> model = HaarClassifier(arch="GC8-HP-FC8", epochs=30, lr=0.05, dropout=0.0)
-    >>> model.fit([ring, path] * 10, ["ring", "path"] * 10).predict([path, ring]).tolist()
-    ['path', 'ring']
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> ring = Data(x=torch.ones(4, 1), edge_index=torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]]))
+        >>> path = Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]))
+        >>> ring.edge_index = torch.cat([ring.edge_index, ring.edge_index.flip(0)], 1)
+        >>> model = HaarClassifier(arch="GC8-HP-FC8", epochs=30, lr=0.05, dropout=0.0)
+        >>> model.fit([ring, path] * 10, ["ring", "path"] * 10).predict([path, ring]).tolist()
+        ['path', 'ring']
     """
 
     task: Task = "classification"
@@ -153,56 +173,61 @@ class HaarClassifier(_Estimator):
     def classes_(self) -> NDArray[Any]:
         """(C,) the classes: whole numbers if all of them are, else text."""
         names = self.trained.classes
-        whole = all(name.removeprefix("-").isdecimal() for name in names)
-        return np.array([int(name) for name in names] if whole else names)
+        are_numbers = all(name.removeprefix("-").isdecimal() for name in names)
+        return np.array([int(name) for name in names] if are_numbers else names)
 
-    def predict_proba(self, graphs: Any) -> NDArray[np.float64]:
-        """(G, C) probabilities of the classes."""
-        return self._outputs(graphs)
+    def predict_proba(self, graphs: Any) -> Floats:
+        """Predict (G, C) class probabilities."""
+        return self._predict(graphs)
 
     def predict(self, graphs: Any) -> NDArray[Any]:
-        """(G,) the most probable class of each graph."""
-        return np.asarray(self.classes_[self._outputs(graphs).argmax(axis=1)])
+        """Predict (G,) the most probable class of each graph."""
+        return np.asarray(self.classes_[self._predict(graphs).argmax(axis=1)])
 
     def score(self, graphs: Any, y: Any = None) -> float:
-        """Accuracy, by the labels `y` or those that the graphs have; others are left out."""
-        found = self._labelled(as_graphs(graphs), y)
-        if found.task is None or not found.is_labelled.any():
+        """Compute the accuracy on graphs with labels.
+
+        Args:
+            graphs: Graphs as in `fit`; those without label are left out.
+            y: One label per graph, instead of the labels of the graphs.
+        """
+        labelled = self._with_labels(as_graphs(graphs), y)
+        if labelled.task is None or not labelled.is_labelled.any():
             raise HaarPoolError("graphs with classes", "graphs without", "pass y=")
-        known = found.take(np.flatnonzero(found.is_labelled))
-        own = np.array(self.trained.classes)[self._outputs(known).argmax(axis=1)]
-        return float(np.mean(own == np.array(known.classes)[known.targets]))
-
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn asks before it cross-validates."""
-        return _tags("classifier")
+        known = labelled.take(np.flatnonzero(labelled.is_labelled))
+        predicted = np.array(self.trained.classes)[self._predict(known).argmax(axis=1)]
+        return float(np.mean(predicted == np.array(known.classes)[known.targets]))
 
 
-class HaarRegressor(_Estimator):
+class HaarRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
     """Predict values of graphs with HaarPooling; parameters as in `HaarClassifier`."""
 
     task: Task = "regression"
 
-    def predict(self, graphs: Any) -> NDArray[np.float64]:
-        """(G,) values in the units of the labels; (G, T) if there are several per graph."""
-        values = self._outputs(graphs)
+    def predict(self, graphs: Any) -> Floats:
+        """Predict (G,) values in the units of the labels; (G, T) if there are several targets."""
+        values = self._predict(graphs)
         return values[:, 0] if values.shape[1] == 1 else values
 
     def score(self, graphs: Any, y: Any = None) -> float:
-        """The coefficient of determination R², the mean of several targets."""
-        found = self._labelled(as_graphs(graphs), y)
-        if found.targets is None:
-            raise HaarPoolError("graphs with values", "graphs without", "pass y=")
-        return scores_of(self.task, self._outputs(found), found.targets)["r2"]
+        """Compute the coefficient of determination R², averaged over targets.
 
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn asks before it cross-validates."""
-        return _tags("regressor")
+        Args:
+            graphs: Graphs as in `fit`.
+            y: One value per graph, or (G, T), instead of the labels of the graphs.
+
+        Returns:
+            R²; NaN if it is not defined, as for a single graph or for equal labels.
+        """
+        labelled = self._with_labels(as_graphs(graphs), y)
+        if labelled.targets is None:
+            raise HaarPoolError("graphs with values", "graphs without", "pass y=")
+        return scores_of(self.task, self._predict(labelled), labelled.targets)["r2"]
 
 
 def _with_classes(graphs: Graphs, y: NDArray[Any]) -> Graphs:
-    """Graphs with these labels as classes; None and NaN are no label."""
-    known = np.array([one is not None and one == one for one in y.tolist()], bool)
+    """Return graphs with these labels as classes; None and NaN are missing labels."""
+    known = np.array([label is not None and label == label for label in y.tolist()], bool)
     names, numbers = np.unique(y[known], return_inverse=True)
     targets = np.full(len(y), MISSING)
     targets[known] = numbers
@@ -212,36 +237,29 @@ def _with_classes(graphs: Graphs, y: NDArray[Any]) -> Graphs:
     return replace(graphs, task="classification", classes=classes, targets=targets)
 
 
-def _valued(graphs: Graphs, y: NDArray[Any]) -> Graphs:
-    """Graphs with these labels as values."""
+def _with_values(graphs: Graphs, y: NDArray[Any]) -> Graphs:
+    """Return graphs with these labels as values."""
     try:
         values = y.astype(np.float64).reshape(len(graphs), -1)
     except (ValueError, TypeError) as error:
-        raise HaarPoolError("numbers as labels", f"{error}", "take HaarClassifier") from error
+        raise HaarPoolError("numbers as labels", f"{error}", "use HaarClassifier") from error
     names = tuple(f"y{i}" if values.shape[1] > 1 else "y" for i in range(values.shape[1]))
     return replace(graphs, task="regression", classes=(), targets=values, target_names=names)
 
 
-def _tags(kind: str) -> Any:
-    from sklearn.utils import Tags, TargetTags
-
-    return Tags(estimator_type=kind, target_tags=TargetTags(required=False))
-
-
 def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | HaarRegressor:
-    """The model of a run, as an estimator that is ready to predict.
+    """Load the model of a run as a fitted estimator.
 
     Args:
-        run: the folder that `haarpool train` or `save` made.
-        device: where it shall compute.
+        run: A folder that `haarpool train` or `save` wrote.
+        device: Device of the model.
     """
     folder = RunFolder.open(run)
     model = load_model(folder, find_device(device))
     config: Mapping[str, Any] = folder.config()
     cls = HaarClassifier if model.task == "classification" else HaarRegressor
-    kept = {k: v for k, v in config["training"].items() if k not in ("repeats", "split")}
-    estimator = cls(device=device, **kept)
-    estimator._trained, estimator._about = model, dict(config)
-    if folder.has(SPLIT):
-        estimator._split = (folder.path / SPLIT).read_text()
+    settings = {k: v for k, v in config["training"].items() if k in SETTINGS}
+    estimator = cls(device=device, **settings)
+    estimator._model, estimator._config = model, dict(config)
+    estimator._split = (folder.path / SPLIT).read_text() if folder.has(SPLIT) else "[]"
     return estimator

@@ -1,6 +1,6 @@
-"""The shell command: errors and exit codes. What commands do stands in `commands`.
+"""The shell command: one file per command, with its arguments and what it does.
 
-Nothing heavy is imported before a command runs, so that `haarpool --help` is instant.
+The files import the library inside their functions, so that `haarpool --help` is instant.
 """
 
 from __future__ import annotations
@@ -11,20 +11,35 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
-from haarpool.cli.arguments import parser
+from haarpool.cli.flags import with_flags
+from haarpool.cli.parser import make_parser
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 
 
+class Terminated(KeyboardInterrupt):
+    """The process received SIGTERM; it ends as after Ctrl-C."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; 0 if all went well, 2 and one line for bad input."""
-    parsed = parser().parse_args(arguments)
+    """Run a command.
+
+    Args:
+        arguments: Arguments of the command; by default those of the process.
+
+    Returns:
+        The exit code: 0, 2 for bad input (with one line on stderr), 130 after Ctrl-C, 143 after
+        SIGTERM.
+    """
+    parser = make_parser()
+    parsed = parser.parse_args(arguments)
     if parsed.run is None:
-        parser().print_help()
+        parser.print_help()
         return 2
     with warnings.catch_warnings():
         warnings.simplefilter("always", HaarPoolWarning)
@@ -34,50 +49,60 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(parsed: argparse.Namespace) -> int:
     try:
-        module, _, function = parsed.run.partition(".")
-        with _quiet_interrupt():
-            command = getattr(import_module(f"haarpool.cli.{module}"), function)
-        command(parsed)
-        sys.stdout.flush()
+        with _handle_signals(_exit_now):  # imports take seconds; libraries must not catch Ctrl-C
+            for module in parsed.loads:
+                import_module(module)
+        with _handle_signals(_raise_interrupt):
+            parsed.run(parsed)
+            sys.stdout.flush()
     except BrokenPipeError:  # `haarpool ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (HaarPoolError, OSError) as error:  # an OSError: a folder without rights, a full disk
+    except (HaarPoolError, OSError) as error:  # OSError: no permission, disk full
         if parsed.debug:
             raise
-        _say(str(error))
+        _print_error(with_flags(error) if isinstance(error, HaarPoolError) else str(error))
         return 2
     except KeyboardInterrupt as interrupt:
         if parsed.debug:
             raise
-        _say(*(interrupt.args or ["interrupted; run it again to go on"]))
-        return 130
+        _print_error(*(interrupt.args or ["interrupted; run the command again to continue"]))
+        terminated = Terminated in (type(interrupt), type(interrupt.__context__))
+        return 143 if terminated else 130
     return 0
 
 
 @contextmanager
-def _quiet_interrupt() -> Iterator[None]:
-    """While packages are imported, which takes seconds, Ctrl-C ends without their complaints."""
+def _handle_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Handle Ctrl-C and SIGTERM inside a block; only the main thread may do so."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def end(*_: Any) -> None:
-        _say("interrupted")
-        sys.stderr.flush()
-        os._exit(130)
-
-    before = signal.signal(signal.SIGINT, end)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, earlier in before.items():
+        if earlier != signal.SIG_IGN:  # as for the children of a background job
+            signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+def _raise_interrupt(number: int, frame: FrameType | None) -> None:
+    raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+
+
+def _exit_now(number: int, frame: FrameType | None) -> None:
+    _print_error("interrupted")
+    sys.stderr.flush()
+    os._exit(128 + number)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     if issubclass(category, HaarPoolWarning):  # others are for developers
-        _say(str(message))
+        _print_error(str(message))
 
 
-def _say(text: str) -> None:
-    if os.environ.get("RANK", "0") == "0":  # of several processes one speaks
+def _print_error(text: str) -> None:
+    if os.environ.get("RANK", "0") == "0":  # only one of several processes prints
         print(f"haarpool: {text}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`haarpool info`: this installation, or a dataset; `haarpool completion`."""
+"""`haarpool info`: print statistics of a dataset, or versions, devices and datasets."""
 
 from __future__ import annotations
 
@@ -12,16 +12,25 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from haarpool import __version__
-from haarpool.chains.cache import cache_folder
-from haarpool.datasets import known_datasets, read_graphs, summary
+from haarpool.cli.parser import DATASET, add_data, new_command
 
 _PACKAGES = (
     "haarpool", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit", "grakel",
 )  # fmt: skip
 
 
-def info(arguments: Namespace) -> None:
-    """`haarpool info`."""
+def add_command(commands: Any) -> None:
+    """Declare the arguments."""
+    summary = "print dataset statistics, or installed versions and devices"
+    command = new_command(commands, "info", summary, "info NCI1")
+    command.set_defaults(run=run, loads=("haarpool.datasets",))
+    command.add_argument("source", metavar="DATASET", nargs="?", help=DATASET)
+    add_data(command, labels=True)
+    command.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: Namespace) -> None:
+    """Print names and values, one line each."""
     about = _installation(arguments) if arguments.source is None else _dataset(arguments)
     if arguments.json:
         print(json.dumps(about))
@@ -35,6 +44,8 @@ def info(arguments: Namespace) -> None:
 
 
 def _dataset(arguments: Namespace) -> dict[str, Any]:
+    from haarpool.datasets import read_graphs, summary
+
     names = ("source", "root", "task", "smiles", "strict")
     read = {name: getattr(arguments, name) for name in names}
     targets = [one for one in (arguments.targets or "").split(",") if one]
@@ -44,6 +55,8 @@ def _dataset(arguments: Namespace) -> dict[str, Any]:
 
 def _installation(arguments: Namespace) -> dict[str, Any]:
     import torch
+
+    from haarpool.chains.cache import cache_folder
 
     devices = [f"cpu, {torch.get_num_threads()} threads"]
     devices += [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
@@ -58,7 +71,9 @@ def _installation(arguments: Namespace) -> dict[str, Any]:
 
 
 def _datasets(root: str | None) -> dict[str, Any]:
-    """Those that are here with their places, and the names of the others."""
+    """Return the datasets on this machine with their paths, and the names of the others."""
+    from haarpool.datasets import known_datasets
+
     known = known_datasets(root)
     here = {name: where for name, where in known if where != "download"}
     return {"datasets": here, "to download": [name for name, where in known if where == "download"]}
@@ -72,7 +87,7 @@ def _version(name: str) -> str:
 
 
 def _lines(value: Any, width: int) -> list[str]:
-    """A value on as many lines as it takes; figures on one."""
+    """Return a value as lines of text; a mapping of numbers takes one line."""
     if isinstance(value, Mapping) and all(isinstance(one, int | float) for one in value.values()):
         value = [f"{name}: {_text(one)}" for name, one in value.items()]
     if isinstance(value, Mapping):
@@ -88,12 +103,3 @@ def _text(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "none"}[value]
     return f"{value:.2f}" if isinstance(value, float) else str(value)
-
-
-def completion(arguments: Namespace) -> None:
-    """`haarpool completion`: a script for the shell."""
-    import shtab
-
-    from haarpool.cli.arguments import parser
-
-    print(shtab.complete(parser(), shell=arguments.shell))

@@ -1,4 +1,4 @@
-"""`haarpool predict`: a row per graph, in bounded memory."""
+"""`haarpool predict`: predict with a trained model, in bounded memory."""
 
 from __future__ import annotations
 
@@ -7,22 +7,43 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-import numpy as np
-from numpy.typing import NDArray
-from tqdm import tqdm
+from haarpool.cli.parser import DATASET, add_data, new_command
 
-from haarpool._files import atomic_write
-from haarpool.datasets import stream_graphs
-from haarpool.datasets.graphs import Graphs
-from haarpool.training.devices import find_device
-from haarpool.training.run_folder import RunFolder
-from haarpool.training.trained_model import TrainedModel, load_model
+if TYPE_CHECKING:
+    from haarpool._types import Floats
+    from haarpool.datasets.graphs import Graphs
+    from haarpool.training.trained_model import TrainedModel
 
 
-def predict(arguments: Namespace) -> None:
-    """`haarpool predict`."""
+def add_command(commands: Any) -> None:
+    """Declare the arguments."""
+    command = new_command(
+        commands,
+        "predict",
+        "predict with a trained model",
+        "predict runs/MUTAG-1 new.csv --out predictions.csv",
+    )
+    command.set_defaults(run=run, loads=("haarpool.training.trained_model",))
+    command.add_argument("run_folder", metavar="RUN", help="folder that `haarpool train` wrote")
+    command.add_argument("input", metavar="INPUT", help=DATASET)
+    add_data(command, labels=False)
+    output = command.add_argument_group("output")
+    output.add_argument("--out", metavar="FILE", help="CSV file to write (default: stdout)")
+    output.add_argument("--device", default="auto", help="cpu, cuda, ... (default: auto)")
+    output.add_argument("--quiet", action="store_true", help="hide the progress bar")
+
+
+def run(arguments: Namespace) -> None:
+    """Write one row per graph."""
+    from tqdm import tqdm
+
+    from haarpool.datasets import stream_graphs
+    from haarpool.training.devices import find_device
+    from haarpool.training.run_folder import RunFolder
+    from haarpool.training.trained_model import load_model
+
     folder = RunFolder.open(arguments.run_folder)
     model = load_model(folder, find_device(arguments.device))
     smiles = arguments.smiles
@@ -32,7 +53,7 @@ def predict(arguments: Namespace) -> None:
     hidden = True if arguments.quiet else None
     done = 0
     with (
-        _interruptible(),
+        _without_partial_file(),
         tqdm(desc="predictions", unit=" graphs", disable=hidden, leave=False) as bar,
         _output(arguments.out) as file,
     ):
@@ -49,7 +70,7 @@ def predict(arguments: Namespace) -> None:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def _without_partial_file() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
@@ -58,29 +79,31 @@ def _interruptible() -> Iterator[None]:
 
 @contextmanager
 def _output(path: str | None) -> Iterator[TextIO]:
-    """The file to write, whole or not at all; else what the shell sees."""
+    """Open the file to write, which appears when it is complete; without a path use stdout."""
     if path is None:
         yield sys.stdout
         return
+    from haarpool._files import atomic_write
+
     with atomic_write(path) as partial, open(partial, "w", newline="", encoding="utf-8") as file:
         yield file
 
 
 def _header(graphs: Graphs, model: TrainedModel) -> list[str]:
-    own = ["graph"] if graphs.ids is None else ["line", graphs.id_name]
+    ids = ["graph"] if graphs.ids is None else ["line", graphs.id_name]
     if model.task == "classification":
-        return [*own, "prediction", *(f"p({name})" for name in model.classes)]
-    return [*own, *model.target_names]
+        return [*ids, "prediction", *(f"p({name})" for name in model.classes)]
+    return [*ids, *model.target_names]
 
 
 def _rows(
-    graphs: Graphs, model: TrainedModel, predicted: NDArray[np.float64], first: int
+    graphs: Graphs, model: TrainedModel, predicted: Floats, first: int
 ) -> Iterator[list[Any]]:
     for g, values in enumerate(predicted):
-        own: list[Any] = [first + g]
+        ids: list[Any] = [first + g]
         if graphs.ids is not None and graphs.places is not None:
-            own = [graphs.places[g], graphs.ids[g]]
-        shown = [f"{value:.6g}" for value in values]
+            ids = [graphs.places[g], graphs.ids[g]]
+        cells = [f"{value:.6g}" for value in values]
         if model.task == "classification":
-            shown.insert(0, model.classes[int(values.argmax())])
-        yield [*own, *shown]
+            cells.insert(0, model.classes[int(values.argmax())])
+        yield [*ids, *cells]

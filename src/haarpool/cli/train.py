@@ -1,4 +1,4 @@
-"""`haarpool train`: from a dataset to a trained, judged and saved model."""
+"""`haarpool train`: train, evaluate and save a model."""
 
 from __future__ import annotations
 
@@ -8,70 +8,107 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import fields
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
-
-from haarpool.cli.chain import chain_settings
-from haarpool.datasets import local_source, read_graphs
-from haarpool.datasets.splits import as_json, make_splits
+from haarpool.cli.chain_arguments import chain_parameters
+from haarpool.cli.flags import add_settings
+from haarpool.cli.parser import DATASET, add_data, add_output, add_recipe, new_command
 from haarpool.errors import HaarPoolError
-from haarpool.report import Predictions, RunRecord, write_report
 from haarpool.training.config import RunConfig
-from haarpool.training.devices import Team, join_team
-from haarpool.training.presets import preset
-from haarpool.training.repeats import go, write_results
-from haarpool.training.run import Run, describe, start_run
-from haarpool.training.run_folder import CHECKPOINT, REPORT, RESULT, SPLIT, RunFolder
+from haarpool.training.presets import BEST, PRESETS, preset
 
-# Arguments of the command that are settings of the run by the same name.
-_SETTINGS = (
-    "arch", "features", "domain", "dropout", "width", "epochs", "lr", "weight_decay", "batch_size",
-    "patience", "monitor", "schedule", "class_weights", "seed", "repeats", "split", "precision",
-    "compile", "threads",
-)  # fmt: skip
-_READING = ("source", "root", "task", "smiles", "targets", "strict")
+if TYPE_CHECKING:
+    from haarpool.training.devices import ProcessGroup
+    from haarpool.training.run import Run
+    from haarpool.training.run_folder import RunFolder
+
+NETWORK = ("arch", "features", "domain", "dropout", "width", "tied")
+TRAINING = tuple(one.name for one in fields(RunConfig) if one.metadata and one.name not in NETWORK)
+READING = ("source", "root", "task", "smiles", "targets", "strict")
 
 
-def train(arguments: Namespace) -> None:
-    """`haarpool train`."""
-    with join_team(arguments.device) as team:
-        begin = _resume if arguments.resume else _begin
-        run, folder = begin(arguments, team)
-        if run is not None:
-            _go(run, folder, arguments)
-        if team.leads:
-            _show(folder, arguments)
+def add_command(commands: Any) -> None:
+    """Declare the arguments."""
+    command = new_command(
+        commands,
+        "train",
+        "train, evaluate and save a model",
+        "train NCI1 --arch 3GIN64-HP-GIN64-SUM-FC64 --repeats 10 --out runs/nci1",
+    )
+    command.set_defaults(
+        run=run,
+        loads=("haarpool.training.train", "haarpool.training.results", "haarpool.report"),
+    )
+    command.add_argument("source", metavar="DATASET", nargs="?", help=f"{DATASET} (default: MUTAG)")
+    add_data(command, labels=True)
+    network = command.add_argument_group("network")
+    network.add_argument(
+        "--preset", choices=PRESETS, default="best", help="settings to start from (default: best)"
+    )
+    add_settings(network, RunConfig, NETWORK, BEST)
+    add_recipe(command)
+    training = command.add_argument_group("training")
+    add_settings(training, RunConfig, TRAINING, BEST)
+    training.add_argument("--device", default="auto", help="cpu, cuda, ... (default: auto)")
+    output = add_output(command)
+    output.add_argument(
+        "--out", metavar="DIR", help="folder of the run (default: runs/NAME-1, runs/NAME-2, ...)"
+    )
+    output.add_argument("--resume", metavar="DIR", help="continue an interrupted run")
 
 
-def _begin(arguments: Namespace, team: Team) -> tuple[Run, RunFolder]:
-    """A new run, in a new folder."""
+def run(arguments: Namespace) -> None:
+    """Train a new run or continue an earlier one, then print its scores."""
+    from haarpool.training.devices import join_process_group
+
+    with join_process_group(arguments.device) as group:
+        begin = _resume_run if arguments.resume else _new_run
+        current, folder = begin(arguments, group)
+        if current is not None:
+            _train(current, folder, arguments)
+        if group.is_main:
+            _print_result(folder, arguments)
+
+
+def _new_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run, RunFolder]:
+    from haarpool.datasets import read_graphs
+    from haarpool.datasets.splits import as_json
+    from haarpool.training.results import describe_run
+    from haarpool.training.run import start_run
+    from haarpool.training.run_folder import RunFolder
+
     arguments.source = arguments.source or "MUTAG"
-    config, read = _config(arguments), _reading(arguments)
+    config, read = _config(arguments), _read_arguments(arguments)
     out = Path(arguments.out) if arguments.out else None
-    if out is not None and team.leads:
+    if out is not None and group.is_main:
         RunFolder.check_new(out)  # before the work
-    with team.leader_first():
+    with group.main_first():
         graphs = read_graphs(**read)
-    run = start_run(graphs, config, team, progress=_bars(arguments))
-    out = out or _free(Path("runs"), graphs.name)
-    folder = RunFolder(out)
-    if team.leads:
-        about = describe(run, _command(), read)
-        folder = RunFolder.create(out, about, as_json(run.splits))
-    return run, folder
+    new = start_run(graphs, config, group, progress=_progress(arguments))
+    folder = RunFolder(out or _unused_folder(Path("runs"), graphs.name))
+    if group.is_main:
+        command = shlex.join(["haarpool", *sys.argv[1:]])
+        folder = RunFolder.create(
+            folder.path, describe_run(new, command, read), as_json(new.splits)
+        )
+    return new, folder
 
 
-def _resume(arguments: Namespace, team: Team) -> tuple[Run | None, RunFolder]:
-    """An earlier run, with the settings that it had."""
-    own = ("resume", "device", "json", "quiet", "debug", "run")
-    given = {name: value for name, value in vars(arguments).items() if name not in own}
-    if changed := [n for n, value in given.items() if value not in (None, [], False, "best")]:
+def _resume_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run | None, RunFolder]:
+    from haarpool.datasets import read_graphs
+    from haarpool.datasets.splits import make_splits
+    from haarpool.training.results import describe_run
+    from haarpool.training.run import start_run
+    from haarpool.training.run_folder import CHECKPOINT, CONFIG, RESULT, SPLIT, RunFolder
+
+    allowed = ("resume", "device", "json", "quiet", "debug", "run", "loads")
+    others = {name: value for name, value in vars(arguments).items() if name not in allowed}
+    if changed := [n for n, value in others.items() if value not in (None, [], False, "best")]:
         raise HaarPoolError(
-            "--resume by itself: a run goes on as it was begun",
+            "--resume without other settings: a run continues with its own",
             ", ".join(changed),
             "leave these out, or start a new run",
         )
@@ -82,101 +119,89 @@ def _resume(arguments: Namespace, team: Team) -> tuple[Run | None, RunFolder]:
     try:
         config, read = RunConfig.from_json(saved["training"]), saved["data"]["read"]
         if not folder.has(SPLIT):
-            raise folder.damaged(SPLIT, "it is not there")
+            raise folder.damaged(SPLIT, "it does not exist")
         graphs = read_graphs(**read)
         splits = make_splits(str(folder.path / SPLIT), graphs)
-        run = start_run(graphs, config, team, progress=_bars(arguments), splits=splits)
-        now, then = describe(run, "", read), saved
+        resumed = start_run(graphs, config, group, progress=_progress(arguments), splits=splits)
+        now = describe_run(resumed, "", read)
         hashes = {
-            "data": (now["data"]["digest"], then["data"]["digest"]),
-            "split": (now["split_digests"], then["split_digests"]),
-            "chains": (now["chain"], then["chain"]),
+            "data": (now["data"]["digest"], saved["data"]["digest"]),
+            "split": (now["split_digests"], saved["split_digests"]),
+            "chains": (now["chain"], saved["chain"]),
         }
     except (KeyError, TypeError) as error:
-        raise folder.damaged("config.json", error) from error
-    for what, (own, saved_one) in hashes.items():
-        if own != saved_one:
+        raise folder.damaged(CONFIG, error) from error
+    for name, (new, old) in hashes.items():
+        if new != old:
             raise HaarPoolError(
-                f"the same {what} as when {folder.path} was begun",
-                f"another {what}",
+                f"the same {name} as when {folder.path} was started",
+                f"different {name}",
                 "start a new run",
             )
-    return run, folder
+    return resumed, folder
 
 
-def _go(run: Run, folder: RunFolder, arguments: Namespace) -> None:
+def _train(current: Run, folder: RunFolder, arguments: Namespace) -> None:
+    import torch
+
+    from haarpool.report import write_report
+    from haarpool.training.results import write_results
+    from haarpool.training.run_folder import CHECKPOINT
+    from haarpool.training.train import train_run
+
+    group = current.group
     try:
-        with folder.locked() if run.team.leads else nullcontext():
-            _train(run, folder, arguments)
+        with folder.locked() if group.is_main else nullcontext():
+            resume = bool(arguments.resume)
+            train_run(current, folder, resume=resume, progress=_progress(arguments))
+            if group.is_main:  # the checkpoint stays until everything is written
+                write_results(current, folder)
+                write_report(folder.path)
+                folder.remove(CHECKPOINT)
     except KeyboardInterrupt:
+        path = shlex.quote(str(folder.path))
         raise KeyboardInterrupt(
-            f"interrupted; go on with: haarpool train --resume {folder.path}"
+            f"interrupted; continue with: haarpool train --resume {path}"
         ) from None
     except torch.OutOfMemoryError as error:
         raise HaarPoolError(
-            f"enough memory on {run.team.device}",
+            f"enough memory on {group.device}",
             str(error).split(". ")[0],
-            f"lower --batch-size, now {run.config.batch_size}",
+            f"lower the batch size, now batch_size={current.config.batch_size}",
         ) from error
 
 
-def _train(run: Run, folder: RunFolder, arguments: Namespace) -> None:
-    go(run, folder, resume=bool(arguments.resume), progress=_bars(arguments))
-    if run.team.leads:
-        _keep(run, folder)
+def _print_result(folder: RunFolder, arguments: Namespace) -> None:
+    from haarpool.training.run_folder import REPORT, RESULT
 
-
-def _keep(run: Run, folder: RunFolder) -> None:
-    """All results; as long as one is missing, the checkpoint stays."""
-    write_results(run, folder)
-    chains = run.chains
-    shown = (chains.example, f"graph {chains.number}") if chains else (None, "")
-    write_report(folder.path, _record(run, folder), *shown)
-    folder.remove(CHECKPOINT)
-
-
-def _record(run: Run, folder: RunFolder) -> RunRecord:
-    """What the report shows."""
-    graph = np.concatenate([split.test for split in run.splits])
-    repeat = np.repeat(np.arange(len(run.splits)), [len(split.test) for split in run.splits])
-    predicted = np.concatenate([outcome.predicted for outcome in run.outcomes])
-    if run.graphs.task == "classification":
-        predicted = predicted.argmax(axis=1)
-    assert run.graphs.targets is not None
-    test = Predictions(repeat, graph, run.graphs.targets[graph], predicted)
-    epochs = [epoch._asdict() for epoch in run.epochs]
-    return RunRecord(folder.config(), epochs, run.result(), test)
-
-
-def _show(folder: RunFolder, arguments: Namespace) -> None:
     result = folder.read_json(RESULT)
     if arguments.json:
         print(json.dumps(result | {"folder": str(folder.path)}))
         return
-    metric, many = result["metric"], result["repeats"]
+    metric, repeats = result["metric"], result["repeats"]
     scores = result["scores"][metric]
-    repeats = "1 repeat" if many == 1 else f"{many} repeats"
+    counted = "1 repeat" if repeats == 1 else f"{repeats} repeats"
     if folds := result["folds"]:
-        repeats = f"{folds} folds" + (f", {many // folds} times" if many > folds else "")
-    shown = {part: _number(metric, scores[part]) for part in ("test", "validation")}
+        counted = f"{folds} folds" + (f", {repeats // folds} times" if repeats > folds else "")
+    shown = {part: _show_score(metric, scores[part]) for part in ("test", "validation")}
     print(f"{result['dataset']}, {result['arch']}")
-    print(f"test {metric} {shown['test']} ({repeats}), validation {shown['validation']}")
+    print(f"test {metric} {shown['test']} ({counted}), validation {shown['validation']}")
     print(f"report      {folder.path / REPORT}")
     print(f"prediction  haarpool predict {shlex.quote(str(folder.path))} INPUT")
 
 
-def _number(metric: str, found: Mapping[str, Any]) -> str:
+def _show_score(metric: str, score: Mapping[str, Any]) -> str:
     factor, unit, digits = (100, " %", ".1f") if metric == "accuracy" else (1, "", ".4g")
-    spread = "" if found["std"] is None else f" ± {factor * found['std']:{digits}}"
-    return f"{factor * found['mean']:{digits}}{spread}{unit}"
+    spread = "" if score["std"] is None else f" ± {factor * score['std']:{digits}}"
+    return f"{factor * score['mean']:{digits}}{spread}{unit}"
 
 
 def _config(arguments: Namespace) -> RunConfig:
-    """The preset, and what the command says differently."""
+    """Return the settings of the preset, changed by the arguments."""
     settings = dict(preset(arguments.preset, str(arguments.source)))
-    given = {name: getattr(arguments, name) for name in _SETTINGS}
+    given = {name: getattr(arguments, name) for name in (*NETWORK, *TRAINING)}
     settings |= {name: value for name, value in given.items() if value is not None}
-    chain = dict(settings.get("chain", {})) | chain_settings(arguments)
+    chain = dict(settings.get("chain", {})) | chain_parameters(arguments)
     settings["chain"] = chain | {"seed": settings.get("seed", 0)}
     if arguments.tied is not None:
         settings["tied"] = _tied(arguments.tied)
@@ -187,29 +212,28 @@ def _tied(text: str) -> Any:
     numbers = text.split(",")
     if text != "authors" and not all(number.isdecimal() for number in numbers):
         raise HaarPoolError(
-            "--tied authors or numbers", f"{text!r}", "say for example --tied 0,1,1"
+            "--tied authors, or numbers", f"{text!r}", "pass for example --tied 0,1,1"
         )
     return text if text == "authors" else tuple(map(int, numbers))
 
 
-def _reading(arguments: Namespace) -> dict[str, Any]:
-    read = {name: getattr(arguments, name) for name in _READING}
-    read["targets"] = [one for one in (read["targets"] or "").split(",") if one]
+def _read_arguments(arguments: Namespace) -> dict[str, Any]:
+    """Return the arguments of `read_graphs`, with absolute paths: a run may be resumed anywhere."""
+    from haarpool.datasets import local_source
+
+    read = {name: getattr(arguments, name) for name in READING}
+    read["targets"] = [name for name in (read["targets"] or "").split(",") if name]
     if (path := local_source(read["source"], read["root"])) is not None:
-        read["source"] = str(path)  # so that it is found from wherever the run is resumed
+        read["source"] = str(path)
     if read["root"] is not None:
         read["root"] = str(Path(read["root"]).resolve())
     return read
 
 
-def _free(parent: Path, name: str) -> Path:
-    """The first folder runs/NAME-1, runs/NAME-2, ... that is not there."""
+def _unused_folder(parent: Path, name: str) -> Path:
+    """Return the first of runs/NAME-1, runs/NAME-2, ... that does not exist."""
     return next(p for n in count(1) if not (p := parent / f"{name}-{n}").exists())
 
 
-def _bars(arguments: Namespace) -> bool | None:
+def _progress(arguments: Namespace) -> bool | None:
     return False if arguments.quiet else None
-
-
-def _command() -> str:
-    return shlex.join(["haarpool", *sys.argv[1:]])

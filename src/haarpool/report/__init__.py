@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import resources
+from os import PathLike
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
@@ -12,25 +13,26 @@ from haarpool.chains.chain import Chain
 from haarpool.report import tables
 from haarpool.report.figures import MAX_DRAWN, draw
 from haarpool.report.record import Predictions, RunRecord
+from haarpool.training.run_folder import EXAMPLE_CHAIN, REPORT, RunFolder
 
 __all__ = ["Predictions", "RunRecord", "write_report"]
 
-NAME = "report.html"
 
-
-def write_report(folder: Path, record: RunRecord, chain: Chain | None, graph_name: str) -> Path:
-    """Write `report.html` into a folder, whole or not at all, and return its path.
+def write_report(path: str | PathLike[str]) -> Path:
+    """Write `report.html` from the files of a run folder.
 
     Args:
-        folder: of the run; it has to exist.
-        record: what the run left behind.
-        chain: of one example graph, with its graph; None for a network without chain.
-        graph_name: what to call that graph, for instance "graph 17".
+        path: The folder of a complete run.
+
+    Returns:
+        The path of the report.
     """
-    page = render(record, chain, graph_name)  # before any file is touched
-    path = Path(folder) / NAME
-    write_text(path, page)
-    return path
+    folder = RunFolder.open(path)
+    record = RunRecord.read(folder)
+    chain = Chain.load(folder.path / EXAMPLE_CHAIN) if folder.has(EXAMPLE_CHAIN) else None
+    page = render(record, chain, f"graph {record.result.get('example_graph')}")
+    write_text(folder.path / REPORT, page)
+    return folder.path / REPORT
 
 
 def render(record: RunRecord, chain: Chain | None, graph_name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haarpool.errors import HaarPoolError
+from haarpool.training.run_folder import RESULT, TEST, RunFolder
 
 SECTIONS = ("command", "data", "model", "chain", "training", "versions")
 
@@ -67,6 +69,17 @@ class RunRecord:
     result: Mapping[str, Any]
     test: Predictions
 
+    @classmethod
+    def read(cls, folder: RunFolder) -> RunRecord:
+        """Read the files of a run."""
+        config = folder.config()
+        return cls(
+            config,
+            folder.read_metrics(),
+            folder.read_json(RESULT),
+            _read_predictions(folder, config["data"]),
+        )
+
     def __post_init__(self) -> None:
         """Check what a report cannot do without."""
         if missing := [name for name in SECTIONS if name not in self.config]:
@@ -107,3 +120,20 @@ class RunRecord:
     def is_regression(self) -> bool:
         """Whether values are predicted, not classes."""
         return bool(self.config["data"]["task"] == "regression")
+
+
+def _read_predictions(folder: RunFolder, data: Mapping[str, Any]) -> Predictions:
+    """Read `test.csv`."""
+    try:
+        with open(folder.path / TEST, newline="", encoding="utf-8") as file:
+            _, *rows = csv.reader(file)
+        repeat, graph = (np.array([int(row[i]) for row in rows], np.int64) for i in (0, 1))
+        if data["task"] == "classification":
+            number = {str(name): c for c, name in enumerate(data["classes"])}
+            target, prediction = (np.array([number[row[i]] for row in rows]) for i in (2, 3))
+        else:
+            values = np.array([[float(cell) for cell in row[2:]] for row in rows])
+            target, prediction = np.split(values, 2, axis=1)
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        raise folder.damaged(TEST, error) from error
+    return Predictions(repeat, graph, target, prediction)

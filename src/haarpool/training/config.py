@@ -1,127 +1,137 @@
-"""All settings of a run, as a value: checked, frozen, to JSON and back."""
+"""All settings of a run as one value: the one home of their names, defaults, checks and help texts.
+
+The shell command and the estimators take their parameters from the fields of `RunConfig`. Nothing
+heavy is imported at the top: the shell reads the fields for its help text.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from numbers import Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from haarpool._types import Domain
-from haarpool.chains.recipe import Recipe
+from haarpool._validate import choice, real_number, seed, setting, whole_number
 from haarpool.errors import HaarPoolError
-from haarpool.nn.architecture import Architecture
+
+if TYPE_CHECKING:
+    from haarpool._types import Domain
 
 MAX_THREADS = 1024
+WHOLE_NUMBERS = ("width", "epochs", "batch_size", "patience", "repeats")  # all >= 1
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """How to train; what on is the business of `read_graphs`.
+    """Settings of a run. The dataset is chosen in `read_graphs`.
 
     Attributes:
-        arch: the architecture of the network.
-        features: which node columns it reads, see `Encoding`.
-        domain, dropout, width, tied: see `build_model`.
-        chain: further parameters of `build_chain`: method, seed, ratio, ...
-        epochs: at most.
-        lr, weight_decay: of Adam.
-        batch_size: graphs per step, over all processes.
-        patience: epochs without a better validation result after which training stops.
-        monitor: what is better on the validation part: a lower "loss" or a better "score".
-        schedule: of the learning rate, "constant" or "cosine" to zero.
-        class_weights: whether rare classes count as much as frequent ones.
-        seed: of splits, weights, shuffles and dropout.
-        repeats: how often, each with a split and weights of its own.
-        split: see `make_splits`; "auto" is the published one where there is one, else random.
-        precision: "float32", "bfloat16" for autocast, or "auto": bfloat16 on a GPU.
-        compile: whether to compile the network (torch.compile).
-        threads: of the CPU; 0 takes all for large batches and one for small ones, which many
-            threads slow down.
+        arch: Architecture of the network, see `Architecture`.
+        features: Node features that the network reads, see `Encoding`.
+        domain: Domain of the pooled features, see `HaarPooling`.
+        dropout: Dropout probability in [0, 1), see `build_model`.
+        width: Width of layers that name none.
+        tied: Which convolutions share weights, see `build_model`.
+        chain: Parameters of `Recipe`: method, seed, ratio, ... The architecture sets `num_levels`
+            and `top`.
+        epochs: Maximum number of epochs.
+        lr: Learning rate of Adam.
+        weight_decay: Weight decay of Adam.
+        batch_size: Graphs per training step, over all processes.
+        patience: Training stops after this many epochs without a better validation result.
+        monitor: Validation result that chooses the epoch: a lower "loss" or a better "score".
+        schedule: Learning rate schedule: "constant", or "cosine" to zero.
+        class_weights: Give rare classes the same total weight as frequent ones.
+        seed: Seed of splits, weights, shuffling and dropout.
+        repeats: Number of trainings, each with its own split and weights.
+        split: Split rule, see `make_splits`; "auto" is the published split, or random if there is
+            none.
+        precision: "float32", "bfloat16" (autocast), or "auto": bfloat16 on a GPU.
+        compile: Compile the network with `torch.compile`.
+        threads: CPU threads; 0 uses all of them for large batches and one for small batches, which
+            several threads slow down.
 
-    >>> config = RunConfig(arch="GC32-HP-FC32", epochs=20)
-    >>> RunConfig.from_json(config.to_json()) == config
-    True
+    Example:
+        >>> config = RunConfig(arch="GC32-HP-FC32", epochs=20)
+        >>> RunConfig.from_json(config.to_json()) == config
+        True
     """
 
-    arch: str = "GC64-HP-FC64"
-    features: str = "auto"
-    domain: Domain = "haar"
-    dropout: float = 0.5
-    width: int = 64
-    tied: Literal["authors"] | tuple[int, ...] | None = None
+    arch: str = setting("GC64-HP-FC64", "network architecture", metavar="STRING")
+    features: str = setting(
+        "auto",
+        "node features, joined by +: labels, attributes, atoms, x, degree, constant",
+        metavar="NAME",
+    )
+    domain: Domain = setting("haar", "domain of pooled features", choices=("haar", "vertex"))
+    dropout: float = setting(0.5, "dropout probability", metavar="P")
+    width: int = setting(64, "width of layers that name none", metavar="N")
+    tied: Literal["authors"] | tuple[int, ...] | None = setting(
+        None, "convolutions that share weights", metavar="N,N|authors"
+    )
     chain: Mapping[str, Any] = field(default_factory=dict)
-    epochs: int = 100
-    lr: float = 0.001
-    weight_decay: float = 0.0005
-    batch_size: int = 60
-    patience: int = 50
-    monitor: Literal["loss", "score"] = "loss"
-    schedule: Literal["constant", "cosine"] = "constant"
-    class_weights: bool = False
-    seed: int = 0
-    repeats: int = 1
-    split: str = "auto"
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    compile: bool = False
-    threads: int = 0
+    epochs: int = setting(100, "maximum number of epochs", metavar="N")
+    lr: float = setting(0.001, "learning rate of Adam", metavar="RATE")
+    weight_decay: float = setting(0.0005, "weight decay of Adam", metavar="RATE")
+    batch_size: int = setting(60, "graphs per training step", metavar="N")
+    patience: int = setting(50, "stop after N epochs without improvement", metavar="N")
+    monitor: Literal["loss", "score"] = setting(
+        "loss", "validation result that chooses the epoch", choices=("loss", "score")
+    )
+    schedule: Literal["constant", "cosine"] = setting(
+        "constant", "learning rate schedule", choices=("constant", "cosine")
+    )
+    class_weights: bool = setting(False, "give rare classes the same weight as frequent ones")
+    seed: int = setting(0, "random seed", metavar="N")
+    repeats: int = setting(1, "number of trainings, each with its own weights", metavar="N")
+    split: str = setting("auto", "random, scaffold, kfold:K, given, or a JSON file", metavar="RULE")
+    precision: Literal["auto", "float32", "bfloat16"] = setting(
+        "auto", "auto is bfloat16 on a GPU", choices=("auto", "float32", "bfloat16")
+    )
+    compile: bool = setting(False, "compile the network with torch.compile")
+    threads: int = setting(0, "CPU threads, 0 for automatic", metavar="N")
 
     def __post_init__(self) -> None:
-        """Check all of it before anything is read."""
-        arch = Architecture.parse(self.arch)
-        for name in ("epochs", "batch_size", "patience", "repeats"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise HaarPoolError(f"{_flag(name)} >= 1", f"{value!r}", "pass a whole number")
-        if type(self.seed) is not int or not 0 <= self.seed < 2**31:
-            raise HaarPoolError("a seed in 0..2**31-1", f"{self.seed!r}", "take for example 0")
-        if type(self.threads) is not int or not 0 <= self.threads <= MAX_THREADS:
-            expected = f"--threads in 0..{MAX_THREADS}"
-            raise HaarPoolError(expected, f"{self.threads!r}", "leave it out")
-        for name, least in (("lr", 1e-12), ("weight_decay", 0.0)):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and least <= float(value) < 1e3):
-                raise HaarPoolError(
-                    f"{_flag(name)} as a number {'> 0' if least else '>= 0'} and < 1000",
-                    f"{value!r}",
-                    "take for example 0.001",
-                )
-        choices = {
-            "monitor": ("loss", "score"),
-            "schedule": ("constant", "cosine"),
-            "precision": ("auto", "float32", "bfloat16"),
-        }
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise HaarPoolError(
-                    f"{_flag(name)} out of {', '.join(known)}",
-                    f"{getattr(self, name)!r}",
-                    "choose one of these",
-                )
-        if arch.num_levels:
-            Recipe.of(arch.num_levels, **self._recipe(), top=arch.top)
+        """Check all settings before any data is read."""
+        for name in WHOLE_NUMBERS:
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
+        object.__setattr__(self, "seed", seed(self.seed))
+        whole_number("threads", self.threads, 0, MAX_THREADS)
+        real_number("dropout", self.dropout, 0, 1, remedy="pass for example dropout=0.5")
+        real_number("weight_decay", self.weight_decay, 0, 1000)
+        remedy = "pass for example lr=0.001"
+        real_number("lr", self.lr, 0, 1000, includes_minimum=False, remedy=remedy)
+        for one in fields(self):
+            if "choices" in one.metadata:
+                choice(one.name, getattr(self, one.name), one.metadata["choices"])
+        self._check_chain()
 
-    def _recipe(self) -> dict[str, Any]:
-        kept = ("order", "measure", "symmetrize")
-        return {key: value for key, value in self.chain.items() if key not in kept}
+    def _check_chain(self) -> None:
+        from haarpool.chains.recipe import Recipe
+        from haarpool.nn.architecture import Architecture
+
+        arch = Architecture.parse(self.arch)
+        if not arch.num_levels:
+            return
+        if fixed := {"num_levels", "top"} & set(self.chain):
+            raise HaarPoolError(
+                "chain parameters besides num_levels and top, which the architecture sets",
+                ", ".join(sorted(fixed)),
+                "leave them out, or change arch",
+            )
+        Recipe.of(num_levels=arch.num_levels, top=arch.top, **self.chain)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values by name."""
+        """Return all settings as plain values."""
         return asdict(self) | {"chain": dict(self.chain)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RunConfig:
-        """The config that `to_json` described."""
-        known = {one.name for one in fields(cls)}
-        if unknown := set(data) - known:
+        """Make the config that `to_json` described."""
+        if unknown := set(data) - {one.name for one in fields(cls)}:
             raise HaarPoolError(
                 "settings that this version knows",
                 ", ".join(sorted(unknown)),
-                "install a newer haarpool",
+                "install a newer version of haarpool",
             )
         tied = data.get("tied")
         return cls(**{**data, "tied": tuple(tied) if isinstance(tied, list) else tied})
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"

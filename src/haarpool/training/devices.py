@@ -1,4 +1,4 @@
-"""The processes that train together, started by `torchrun`; a process alone is a team of one."""
+"""The device of a run, and the processes that share a run under `torchrun`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
-class Team:
-    """One process among those of a run.
+class ProcessGroup:
+    """One process of a run; a single process is a group of size 1.
 
     Attributes:
-        rank: its number; 0 is the one that writes.
-        size: how many there are.
-        device: where it computes.
+        rank: Number of this process.
+        size: Number of processes.
+        device: Device of this process.
     """
 
     rank: int = 0
@@ -31,80 +31,79 @@ class Team:
     device: torch.device = CPU
 
     @property
-    def leads(self) -> bool:
-        """Whether it writes and speaks for all."""
+    def is_main(self) -> bool:
+        """True on rank 0, which writes files and prints."""
         return self.rank == 0
 
-    def share(self, graphs: Ints) -> Ints:
-        """Its own part of some graphs."""
+    def local_part(self, graphs: Ints) -> Ints:
+        """Return the part of some graphs that this process works on."""
         return graphs[self.rank :: self.size]
 
     def sum(self, tensor: Tensor) -> Tensor:
-        """The sum over all processes, the same on each of them."""
+        """Sum a tensor over all processes, in place."""
         if self.size > 1:
             distributed.all_reduce(tensor)
         return tensor
 
-    def copy_buffers(self, module: torch.nn.Module) -> None:
-        """Running means and the like as the leader has them."""
+    def broadcast_buffers(self, module: torch.nn.Module) -> None:
+        """Copy the buffers of rank 0, such as running means, to all processes."""
         if self.size > 1:
             for buffer in module.buffers():
                 distributed.broadcast(buffer, 0)
 
     @contextmanager
-    def leader_first(self) -> Iterator[None]:
-        """The leader does it, then the others, who find what it left in the cache."""
-        if self.size > 1 and not self.leads:
+    def main_first(self) -> Iterator[None]:
+        """Run a block on rank 0 first; the other processes then find its results in the cache."""
+        if self.size > 1 and not self.is_main:
             distributed.barrier()
         try:
             yield
         finally:
-            if self.size > 1 and self.leads:
+            if self.size > 1 and self.is_main:
                 distributed.barrier()
 
 
 @contextmanager
-def join_team(device: str = "auto") -> Iterator[Team]:
-    """The team that `torchrun` made, or a team of one."""
+def join_process_group(device: str = "auto") -> Iterator[ProcessGroup]:
+    """Join the processes that `torchrun` started, or make a group of one process."""
     size, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
-    local = int(os.environ.get("LOCAL_RANK", 0))
-    place = find_device(device, local)
+    local_device = find_device(device, int(os.environ.get("LOCAL_RANK", 0)))
     if size == 1:
-        yield Team(device=place)
+        yield ProcessGroup(device=local_device)
         return
-    if place.type == "cuda":
-        torch.cuda.set_device(place)
-    distributed.init_process_group("nccl" if place.type == "cuda" else "gloo")
+    if local_device.type == "cuda":
+        torch.cuda.set_device(local_device)
+    distributed.init_process_group("nccl" if local_device.type == "cuda" else "gloo")
     try:
-        yield Team(rank, size, place)
+        yield ProcessGroup(rank, size, local_device)
     finally:
         distributed.destroy_process_group()
 
 
-def find_device(name: str = "auto", local: int = 0) -> torch.device:
-    """The device of a name; "auto" takes a GPU where there is one."""
-    # What cuBLAS needs for equal results in every run; it reads this when it starts.
+def find_device(name: str = "auto", local_rank: int = 0) -> torch.device:
+    """Return a device by name; "auto" is a GPU if there is one."""
+    # cuBLAS needs this for equal results in every run, and reads it when it starts.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
         if device.type not in ("cpu", "cuda", "mps", "xpu"):
-            raise RuntimeError("nothing is computed there")
+            raise RuntimeError("no device to compute on")
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # the second: a build of torch without CUDA
+    except (RuntimeError, AssertionError) as error:  # AssertionError: torch without CUDA
         reason = str(error).splitlines()[0][:80]
         raise HaarPoolError(
-            "a device of this machine", f"{name!r} ({reason})", "take --device auto, cpu or cuda"
+            "a device of this machine", f"{name!r} ({reason})", "pass device=auto, cpu or cuda"
         ) from error
     if device.type == "cuda" and device.index is None:
-        return torch.device("cuda", local % torch.cuda.device_count())
+        return torch.device("cuda", local_rank % torch.cuda.device_count())
     return device
 
 
 @contextmanager
-def repeatable(device: torch.device) -> Iterator[None]:
-    """The same numbers in every run, which a GPU has to be asked for and takes longer over."""
+def deterministic(device: torch.device) -> Iterator[None]:
+    """Use deterministic algorithms on a GPU, so that every run gives the same numbers."""
     if device.type != "cuda":
         yield
         return
@@ -115,3 +114,23 @@ def repeatable(device: torch.device) -> Iterator[None]:
         yield
     finally:
         torch.use_deterministic_algorithms(before, warn_only=only_warns)
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Seed torch's random numbers inside a block; its generators are restored afterwards."""
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices):
+        torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def num_threads(count: int) -> Iterator[None]:
+    """Set the number of CPU threads inside a block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

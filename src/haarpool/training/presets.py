@@ -1,4 +1,4 @@
-"""Settings to start from: those of the paper, and those that validate best so far."""
+"""Settings to start from: the paper's for its datasets, and our default."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from haarpool.datasets.names import ALIASES
+from haarpool._validate import choice
 from haarpool.errors import HaarPoolError
 
 Settings = Mapping[str, Any]  # of `RunConfig`
 
+PRESETS = ("best", "paper")
 _NCI109 = "3GC256-HP-2FC256-FC128"
 
 
 def _paper(
-    arch: str, epochs: int, patience: int, batch_size: int, lr: float, **more: Any
+    arch: str, epochs: int, patience: int, batch_size: int, lr: float, **others: Any
 ) -> Settings:
     sizes = {"chain": {"sizes": "paper"}} if "HP" in arch else {}
     return sizes | {
@@ -25,12 +26,12 @@ def _paper(
         "batch_size": batch_size,
         "lr": lr,
         "weight_decay": 0.0005,
-        **more,
+        **others,
     }
 
 
-# The tables of the paper and its appendix; for Triangles and QM7 what its text says. The epochs of
-# Triangles are those that the text gives for all datasets.
+# From the tables of the paper and its appendix; for Triangles and QM7 from its text. The number of
+# epochs for Triangles is the one that the text gives for all datasets.
 PAPER: Mapping[str, Settings] = MappingProxyType(
     {
         "mutag": _paper("GC60-HP-FC60-FC180-FC60", 30, 15, 60, 0.01),
@@ -43,8 +44,8 @@ PAPER: Mapping[str, Settings] = MappingProxyType(
     }
 )
 
-# Chosen by the mean validation score; `benchmarks/presets.py` has the candidates, and
-# `results/presets.json` what they reached.
+# Chosen by the mean validation score: `benchmarks/presets.py` lists the candidates,
+# `results/presets.json` their scores.
 BEST: Settings = MappingProxyType(
     {
         "arch": "3GIN64-HP-GIN64-SUM-FC64",
@@ -59,25 +60,28 @@ BEST: Settings = MappingProxyType(
         "monitor": "score",
     }
 )
-PRESETS = ("best", "paper")
 
 
-def preset(which: str, dataset: str) -> Settings:
-    """The settings of a preset for a dataset.
+def preset(name: str, dataset: str) -> Settings:
+    """Return the settings of a preset.
 
-    >>> preset("paper", "MUTAG")["arch"]
-    'GC60-HP-FC60-FC180-FC60'
+    Args:
+        name: "best" or "paper".
+        dataset: Name of the dataset, for "paper".
+
+    Example:
+        >>> preset("paper", "MUTAG")["arch"]
+        'GC60-HP-FC60-FC180-FC60'
     """
-    if which == "best":
+    from haarpool.datasets.names import ALIASES
+
+    if choice("preset", name, PRESETS) == "best":
         return BEST
-    if which != "paper":
-        raise HaarPoolError(f"a preset out of {', '.join(PRESETS)}", f"{which!r}", "take best")
-    try:
-        name = dataset.lower()
-        return PAPER[ALIASES.get(name, name).lower()]
-    except KeyError:
+    key = ALIASES.get(dataset.lower(), dataset).lower()
+    if key not in PAPER:
         raise HaarPoolError(
-            f"a dataset of the paper for --preset paper: {', '.join(PAPER)}",
+            f"a dataset of the paper for preset=paper: {', '.join(PAPER)}",
             dataset,
-            "take --preset best, and say --arch and the like yourself",
-        ) from None
+            "pass preset=best, and arch= and other settings yourself",
+        )
+    return PAPER[key]

@@ -1,129 +1,139 @@
-"""A run: all repeats of one configuration on one dataset, from its start to its scores."""
+"""A run: all repeats of one configuration on one dataset, and how it starts."""
 
 from __future__ import annotations
 
-import platform
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import scipy
 import torch
-import torch_geometric
-from numpy.typing import NDArray
 
-import haarpool
-from haarpool._types import Task
+from haarpool._types import Floats, Task
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.splits import Split, make_splits, num_folds
-from haarpool.datasets.summary import summary
+from haarpool.datasets.splits import Split, make_splits
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 from haarpool.nn import Network, build_model
 from haarpool.training.config import RunConfig
-from haarpool.training.devices import Team
-from haarpool.training.loop import Epoch, seeded, uses_bfloat16
-from haarpool.training.metrics import SCORES
+from haarpool.training.devices import ProcessGroup, seeded
+from haarpool.training.loop import Epoch, Trainer
 from haarpool.training.minibatches import Minibatches
-from haarpool.training.trained_model import ChainSummary, TrainedModel, prepare
+from haarpool.training.preparation import ChainSummary, prepare_minibatches
+from haarpool.training.trained_model import Scale, TrainedModel
 
 Scores = dict[str, float]
-_MODULES = (haarpool, torch, torch_geometric, np, scipy)  # whose versions are kept
 
 
-class Outcome(NamedTuple):
-    """What a repeat gave: its best epoch, and the scores of that."""
+class RepeatResult(NamedTuple):
+    """The result of one repeat.
+
+    Attributes:
+        best_epoch: The epoch that validation chose.
+        validation: Scores of that epoch on the validation part.
+        test: Scores of that epoch on the test part.
+        predicted: (n, C) probabilities or (n, T) values for the n graphs of the test part.
+    """
 
     best_epoch: int
     validation: Scores
     test: Scores
-    predicted: NDArray[np.float64]  # (n, ...) probabilities or values for the test part
+    predicted: Floats
 
 
 @dataclass
 class Run:
-    """A run while it goes, and when it is complete.
+    """A run in progress, or complete.
 
     Attributes:
-        graphs: the dataset.
-        config: all settings.
-        encoding: of the features.
-        splits: one per repeat.
-        batches: of all graphs.
-        chains: what is worth knowing of the chains; None for a network without.
-        epochs: of all repeats so far.
-        outcomes: of the repeats that are done.
-        trained: the model of the repeat with the best validation score so far.
-        model_of: the number of that repeat.
+        graphs: The dataset.
+        config: All settings.
+        encoding: How node features are made.
+        splits: One split per repeat.
+        group: The processes that train together.
+        network: The network of the first repeat.
+        batches: Minibatches of all graphs.
+        chains: Summary of the chains; None for a network without chains.
+        epochs: Metrics of all epochs so far.
+        results: Results of the complete repeats.
+        model: Model of the repeat with the best validation score so far.
+        model_repeat: Number of that repeat.
     """
 
     graphs: Graphs
     config: RunConfig
     encoding: Encoding
     splits: list[Split]
-    team: Team
+    group: ProcessGroup
+    network: Network
     batches: Minibatches
     chains: ChainSummary | None
     epochs: list[Epoch] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
-    trained: TrainedModel | None = None
-    model_of: int = -1
+    results: list[RepeatResult] = field(default_factory=list)
+    model: TrainedModel | None = None
+    model_repeat: int = -1
 
-    def result(self) -> dict[str, Any]:
-        """The scores of all repeats, as plain data."""
-        task = task_of(self.graphs)
-        # Some scores are not defined for a part that holds one class, or one graph.
-        parts = [part for o in self.outcomes for part in (o.validation, o.test)]
-        names = [name for name in SCORES[task] if all(name in part for part in parts)]
-        return {
-            "dataset": self.graphs.name,
-            "arch": self.config.arch,
-            "metric": SCORES[task][0],
-            "repeats": len(self.outcomes),
-            "folds": num_folds(self.config.split),
-            "scores": {
-                name: {
-                    part: _statistics([getattr(o, part)[name] for o in self.outcomes])
-                    for part in ("validation", "test")
-                }
-                for name in names
-            },
-            "best_epoch": [outcome.best_epoch for outcome in self.outcomes],
-            "model_of_repeat": self.model_of,
-            "graphs": {p: [len(getattr(s, p)) for s in self.splits] for p in Split._fields},
-            "seconds": sum(epoch.seconds for epoch in self.epochs),
-        }
+    def trainer(self, repeat: int) -> Trainer:
+        """Make the trainer of a repeat, with new weights."""
+        network = self.network
+        if repeat > 0:
+            network = make_network(self.config, self.graphs, self.encoding, repeat)
+        network.to(self.group.device)
+        split = self.splits[repeat]
+        return Trainer(network, self.batches, self.graphs, split, self.config, repeat, self.group)
+
+    def trained_model(self, network: Network, scale: Scale | None) -> TrainedModel:
+        """Return a network together with everything that prediction needs."""
+        names = (self.graphs.classes, self.graphs.target_names)
+        chain = self.config.chain
+        return TrainedModel(network.eval(), self.encoding, network.task, *names, scale, chain)
 
 
-def _statistics(each: list[float]) -> dict[str, Any]:
-    std = float(np.std(each, ddof=1)) if len(each) > 1 else None
-    return {"mean": float(np.mean(each)), "std": std, "each": each}
+def start_run(
+    graphs: Graphs,
+    config: RunConfig,
+    group: ProcessGroup,
+    *,
+    progress: bool | None = None,
+    splits: list[Split] | None = None,
+) -> Run:
+    """Do everything before the first training step: splits, features, chains, minibatches.
 
-
-def task_of(graphs: Graphs) -> Task:
-    """The task of a dataset, or an error if its graphs cannot train anything."""
-    if graphs.task is None or graphs.targets is None or not graphs.is_labelled.any():
-        raise HaarPoolError(
-            f"labels of the graphs of {graphs.name}",
-            "none",
-            "name the column with --target, or add NAME_graph_labels.txt",
+    Args:
+        graphs: The dataset.
+        config: All settings.
+        group: The processes that train together.
+        progress: True shows progress bars, False hides them, `None` shows them on a terminal.
+        splits: One split per repeat; by default those of `config.split`.
+    """
+    check_labels(graphs)
+    if (missing := int((~graphs.is_labelled).sum())) and group.is_main:
+        text = f"{missing} of {len(graphs)} graphs of {graphs.name} have no label and are left out"
+        warnings.warn(text, HaarPoolWarning, stacklevel=2)
+    if config.split == "auto":
+        config = replace(config, split="random" if graphs.split is None else "given")
+    splits = splits or make_splits(config.split, graphs, config.seed, config.repeats)
+    _check_targets(graphs, splits)
+    encoding = replace(
+        Encoding.fit(graphs, config.features), edges=()
+    )  # networks read weights only
+    network = make_network(config, graphs, encoding)
+    with group.main_first():
+        batches, chains = prepare_minibatches(
+            graphs,
+            encoding,
+            network,
+            config.chain,
+            group.device,
+            progress=progress if group.is_main else False,
+            example=_median_graph(graphs),
         )
-    if graphs.task == "classification":
-        found = np.unique(graphs.targets[graphs.is_labelled])
-        if len(found) < 2:
-            raise HaarPoolError(
-                f"at least two classes in {graphs.name}",
-                f"only {graphs.classes[found[0]]!r}",
-                "add graphs of another class, or say --task regression",
-            )
-    return graphs.task
+    return Run(graphs, config, encoding, splits, group, network, batches, chains)
 
 
 def make_network(config: RunConfig, graphs: Graphs, encoding: Encoding, repeat: int = 0) -> Network:
-    """The network of a repeat, its weights drawn from (seed, repeat)."""
-    task = task_of(graphs)
+    """Make the network of a repeat, with random weights by (seed, repeat)."""
+    task = check_labels(graphs)
     outputs = len(graphs.classes) if task == "classification" else len(graphs.target_names)
     seed = np.random.SeedSequence([config.seed, repeat]).generate_state(1)[0]
     with seeded(int(seed), torch.device("cpu")):
@@ -139,33 +149,27 @@ def make_network(config: RunConfig, graphs: Graphs, encoding: Encoding, repeat: 
         )
 
 
-def start_run(
-    graphs: Graphs, config: RunConfig, team: Team, *, progress: bool | None = None,
-    splits: list[Split] | None = None,
-) -> Run:  # fmt: skip
-    """Everything up to the first step: splits, features, chains, batches."""
-    task_of(graphs)
-    if (missing := int((~graphs.is_labelled).sum())) and team.leads:
-        text = f"{missing} of {len(graphs)} graphs of {graphs.name} have no label and are left out"
-        warnings.warn(text, HaarPoolWarning, stacklevel=2)
-    rule = config.split
-    if rule == "auto":
-        rule = "random" if graphs.split is None else "given"
-        config = replace(config, split=rule)
-    splits = splits or make_splits(rule, graphs, config.seed, config.repeats)
-    _check_values(graphs, splits)
-    encoding = replace(Encoding.fit(graphs, config.features), edges=())  # networks see weights
-    network = make_network(config, graphs, encoding)
-    with team.leader_first():
-        batches, chains = prepare(
-            graphs, encoding, network, config.chain, team.device,
-            progress=progress if team.leads else False, example=_example(graphs),
-        )  # fmt: skip
-    return Run(graphs, config, encoding, splits, team, batches, chains)
+def check_labels(graphs: Graphs) -> Task:
+    """Return the task of a dataset; raise an error if its labels cannot train a network."""
+    if graphs.task is None or graphs.targets is None or not graphs.is_labelled.any():
+        raise HaarPoolError(
+            f"labels of the graphs of {graphs.name}",
+            "none",
+            "name their column with targets=, or add NAME_graph_labels.txt",
+        )
+    if graphs.task == "classification":
+        classes = np.unique(graphs.targets[graphs.is_labelled])
+        if len(classes) < 2:
+            raise HaarPoolError(
+                f"at least two classes in {graphs.name}",
+                f"only {graphs.classes[classes[0]]!r}",
+                "add graphs of another class, or pass task=regression",
+            )
+    return graphs.task
 
 
-def _check_values(graphs: Graphs, splits: list[Split]) -> None:
-    """Every target needs a value to learn from."""
+def _check_targets(graphs: Graphs, splits: list[Split]) -> None:
+    """Check that every target has a value in every training part."""
     if graphs.task != "regression" or graphs.targets is None:
         return
     for split in splits:
@@ -173,62 +177,13 @@ def _check_values(graphs: Graphs, splits: list[Split]) -> None:
         if not known.all():
             name = graphs.target_names[int(np.flatnonzero(~known)[0])]
             raise HaarPoolError(
-                f"a value of {name!r} in every training part", "none in one", "leave it out"
+                f"a value of {name!r} in every training part",
+                "a training part without one",
+                "leave this target out",
             )
 
 
-def _example(graphs: Graphs) -> int:
-    """A graph to draw: the one whose size is the median."""
+def _median_graph(graphs: Graphs) -> int:
+    """Return the graph of median size, which the report shows."""
     order = np.argsort(graphs.sizes, kind="stable")
     return int(order[len(order) // 2])
-
-
-def describe(run: Run, command: str, read: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands in `config.json`.
-
-    Args:
-        run: the run.
-        command: that started it.
-        read: the arguments of `read_graphs`.
-    """
-    graphs, network = run.graphs, make_network(run.config, run.graphs, run.encoding)
-    chains = None
-    if run.chains is not None:
-        chains = dict(run.config.chain) | network.chain_parameters | {"digest": run.chains.digest}
-    return {
-        "command": command,
-        "versions": {"python": platform.python_version()}
-        | {module.__name__: module.__version__ for module in _MODULES},
-        "device": _device_name(run.team),
-        "processes": run.team.size,
-        "bfloat16": uses_bfloat16(run.config, run.team),
-        "data": {
-            "read": dict(read),
-            "name": graphs.name,
-            "task": graphs.task,
-            "classes": list(graphs.classes),
-            "target_names": list(graphs.target_names),
-            "encoding": run.encoding.to_json(),
-            "features": run.encoding.kinds,
-            "width": run.encoding.width,
-            "digest": graphs.digest(),
-            "summary": summary(graphs),
-        },
-        "model": {
-            "arch": run.config.arch,
-            "in_channels": network.in_channels,
-            "out_channels": network.out_channels,
-            "domain": run.config.domain,
-            "dropout": run.config.dropout,
-            "num_parameters": sum(p.numel() for p in network.parameters()),
-        },
-        "chain": chains,
-        "training": run.config.to_json(),
-        "split_digests": [split.digest() for split in run.splits],
-    }
-
-
-def _device_name(team: Team) -> str:
-    if team.device.type == "cuda":
-        return f"cuda ({torch.cuda.get_device_name(team.device)})"
-    return str(team.device)

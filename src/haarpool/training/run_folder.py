@@ -1,15 +1,16 @@
-"""The folder of a run: what is written there while it goes, and read when it goes on.
+"""The folder of a run and its files.
 
-    config.json        everything needed to run it again, with versions and hashes
-    split.json         which graphs trained, chose and tested; --split takes it
-    metrics.jsonl      one line per epoch
-    model.safetensors  the weights
-    test.csv           predictions for the test part of every repeat
-    result.json        the scores
-    report.html        all of it to look at
+    config.json              all settings, versions and hashes: everything needed to repeat the run
+    split.json               the graphs of each part; `split=` takes this file
+    metrics.jsonl            one line per epoch
+    model.safetensors        the weights, with a digest
+    test.csv                 predictions for the test part of every repeat
+    result.json              the scores
+    example_chain.npz        the chain that the report shows
+    report.html              the report
     checkpoint.safetensors   only until the run is complete
 
-No file holds a pickle, and none is ever half-written.
+No file holds a pickle. Every file is replaced in one step, so none is ever half-written.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -26,20 +28,22 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from haarpool._files import write_text, written_whole
+from haarpool._files import atomic_write, write_text
 from haarpool.errors import HaarPoolError
 
-FORMAT = 1  # of the folder; a version of haarpool reads its own and older ones
+FORMAT = 1  # of the folder; a version of haarpool reads its own format and older ones
 CONFIG, SPLIT, METRICS = "config.json", "split.json", "metrics.jsonl"
 MODEL, TEST, RESULT, REPORT = "model.safetensors", "test.csv", "result.json", "report.html"
-CHECKPOINT, LOCK = "checkpoint.safetensors", ".lock"
+EXAMPLE_CHAIN, CHECKPOINT, LOCK = "example_chain.npz", "checkpoint.safetensors", ".lock"
+
+TensorDict = dict[str, Tensor]
 
 
 class RunFolder:
-    """The files of a run, by name.
+    """The files of a run by name.
 
     Args:
-        path: of the folder.
+        path: Path of the folder.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -47,14 +51,20 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: str | PathLike[str], config: Mapping[str, Any], split: str) -> RunFolder:
-        """A new run; a folder that holds something else is left alone."""
+        """Create the folder of a new run.
+
+        Args:
+            path: Path of the folder; it must be new or empty.
+            config: Content of `config.json`.
+            split: Content of `split.json`.
+        """
         cls.check_new(path)
         folder = cls(path)
         try:
             folder.path.mkdir(parents=True, exist_ok=folder.path.is_dir())
         except OSError as error:
             raise HaarPoolError(
-                "a folder for the run", f"{folder.path} ({error})", "name another one with --out"
+                "a folder for the run", f"{folder.path} ({error})", "choose another folder"
             ) from error
         folder.write_json(CONFIG, {"format": FORMAT} | dict(config))
         write_text(folder.path / SPLIT, split)
@@ -62,45 +72,45 @@ class RunFolder:
 
     @staticmethod
     def check_new(path: str | PathLike[str]) -> None:
-        """Raise if something lies where a new run shall go."""
+        """Raise an error if the folder of a new run already holds files."""
         path = Path(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            resumable = (path / CHECKPOINT).exists()
+            resume = f"continue it: haarpool train --resume {path}"
             raise HaarPoolError(
                 "a new folder for the run",
-                f"{path}, which is there",
-                f"go on with it: haarpool train --resume {path}"
-                if resumable
-                else "name another one with --out, or remove it",
+                f"{path}, which exists",
+                resume if (path / CHECKPOINT).exists() else "choose another folder, or remove it",
             )
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> RunFolder:
-        """The folder of an earlier run."""
+        """Open the folder of an earlier run."""
         folder = cls(path)
         if not (folder.path / CONFIG).is_file():
-            got = "a folder without config.json" if folder.path.is_dir() else "nothing there"
+            got = "a folder without config.json" if folder.path.is_dir() else "no folder"
             raise HaarPoolError(
-                f"the folder of a run at {folder.path}", got, "name one that `haarpool train` made"
+                f"a run folder at {folder.path}", got, "name a folder that `haarpool train` wrote"
             )
         version = folder.config().get("format")
         if not isinstance(version, int) or version > FORMAT:
             raise HaarPoolError(
                 f"a run of format {FORMAT} or older in {folder.path}",
                 f"format {version}",
-                "install a newer haarpool, or train again with this one",
+                "install a newer version of haarpool, or train again with this one",
             )
         return folder
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from training in the same folder."""
+        """Lock the folder: only one process may train in it."""
         lock = FileLock(self.path / LOCK)
         try:
             lock.acquire(timeout=0)
         except Timeout:
             raise HaarPoolError(
-                "a run that nobody trains", f"{self.path}, which another process does", "wait"
+                "a run folder that no other process uses",
+                f"{self.path}, which is locked by another process",
+                "wait until it ends",
             ) from None
         try:
             yield
@@ -109,71 +119,88 @@ class RunFolder:
             self.remove(LOCK)
 
     def config(self) -> dict[str, Any]:
-        """What `config.json` says."""
+        """Read `config.json`."""
         return self.read_json(CONFIG)
 
     def read_json(self, name: str) -> dict[str, Any]:
-        """A file of ours."""
+        """Read a JSON file."""
         try:
-            found = json.loads((self.path / name).read_text(encoding="utf-8"))
-            if not isinstance(found, dict):
-                raise ValueError(f"{type(found).__name__} instead of names with values")
+            data = json.loads((self.path / name).read_text(encoding="utf-8"))
+            if not isinstance(data, dict):
+                raise ValueError(f"{type(data).__name__} instead of names with values")
         except (OSError, ValueError) as error:
             raise self.damaged(name, error) from error
-        return found
+        return data
 
     def write_json(self, name: str, data: Mapping[str, Any]) -> None:
-        """Write a file of ours."""
-        write_text(self.path / name, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+        """Write a JSON file."""
+        text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+        write_text(self.path / name, text + "\n")
 
-    def append(self, line: Mapping[str, Any]) -> None:
-        """Add a line to `metrics.jsonl`; it is on disk when this returns."""
+    def append_metrics(self, line: Mapping[str, Any]) -> None:
+        """Append a line to `metrics.jsonl`."""
         with open(self.path / METRICS, "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
-    def lines(self) -> list[dict[str, Any]]:
-        """The lines of `metrics.jsonl`; one that was cut off is left out."""
-        found = []
+    def read_metrics(self) -> list[dict[str, Any]]:
+        """Read the lines of `metrics.jsonl`; an incomplete last line is left out."""
+        lines = []
         path = self.path / METRICS
         text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
         for line in text.splitlines():
             try:
-                found.append(json.loads(line))
+                lines.append(json.loads(line))
             except ValueError:
                 break
-        return found
+        return lines
 
-    def keep_lines(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Replace `metrics.jsonl` by these lines."""
+    def write_metrics(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Replace the lines of `metrics.jsonl`."""
         write_text(self.path / METRICS, "".join(json.dumps(line) + "\n" for line in lines))
 
     def write_tensors(
         self, name: str, tensors: Mapping[str, Tensor], notes: Mapping[str, Any] | None = None
     ) -> None:
-        """Tensors and notes in one file."""
-        copies = {key: value.detach().clone() for key, value in tensors.items()}  # ties undone
-        with written_whole(self.path / name) as partial:
-            partial.write_bytes(save(copies, {"notes": json.dumps(notes or {})}))
+        """Write tensors, JSON notes and a digest of both to one file."""
+        copies = {key: value.detach().clone() for key, value in tensors.items()}  # unties weights
+        text = json.dumps(notes or {})
+        metadata = {"notes": text, "digest": _digest(copies, text)}
+        with atomic_write(self.path / name) as partial:
+            partial.write_bytes(save(copies, metadata))
 
-    def read_tensors(self, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """What `write_tensors` wrote."""
+    def read_tensors(self, name: str) -> tuple[TensorDict, dict[str, Any]]:
+        """Read what `write_tensors` wrote, and check its digest."""
         try:
             with safe_open(self.path / name, "pt") as file:
                 tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-                return tensors, json.loads((file.metadata() or {}).get("notes", "{}"))
+                metadata = file.metadata() or {}
+            text = metadata.get("notes", "{}")
+            # Runs of version 0.1.0 have no digest.
+            if "digest" in metadata and metadata["digest"] != _digest(tensors, text):
+                raise ValueError("the content differs from what was written")
+            return tensors, json.loads(text)
         except (OSError, ValueError, SafetensorError) as error:
             raise self.damaged(name, error) from error
 
     def remove(self, name: str) -> None:
-        """A file that has had its day."""
+        """Delete a file."""
         (self.path / name).unlink(missing_ok=True)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Return whether a file exists."""
         return (self.path / name).is_file()
 
     def damaged(self, name: str, error: Exception | str) -> HaarPoolError:
-        """The error for a file that is missing or broken."""
+        """Return the error for a missing or damaged file."""
         return HaarPoolError(
-            f"a whole {name} in {self.path}", f"{error}".splitlines()[0], "train again"
+            f"an undamaged {name} in {self.path}", f"{error}".splitlines()[0], "train again"
         )
+
+
+def _digest(tensors: Mapping[str, Tensor], notes: str) -> str:
+    state = sha256(notes.encode())
+    for name in sorted(tensors):
+        array = tensors[name].detach().cpu().contiguous().numpy()
+        state.update(f"{name} {array.dtype} {array.shape}".encode())
+        state.update(array.tobytes())
+    return state.hexdigest()

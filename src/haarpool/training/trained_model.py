@@ -1,11 +1,9 @@
-"""A trained network with all that it takes to use it: features, classes, scale, chains."""
+"""A trained network with everything that prediction needs: features, classes, scale, chains."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,55 +11,54 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from haarpool._types import Task
-from haarpool.chains.chain import Chain
-from haarpool.chains.clustering import find_method
-from haarpool.chains.dataset_chains import precompute
-from haarpool.data import AddHaarChain
+from haarpool._types import Floats, Task
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.pyg import GraphDataset
 from haarpool.errors import HaarPoolError
-from haarpool.haar.chain_tensors import JoinedTensors
-from haarpool.nn import Architecture, Network, build_model
-from haarpool.training.minibatches import Minibatches
-from haarpool.training.run_folder import CONFIG, MODEL, RunFolder
-
-TensorDict = dict[str, Tensor]
-LARGE = 2**19  # entries of the widest signal of a batch, from which on several threads pay
+from haarpool.nn import Network, build_model
+from haarpool.training.devices import num_threads
+from haarpool.training.preparation import choose_threads, prepare_minibatches
+from haarpool.training.run_folder import CONFIG, MODEL, RunFolder, TensorDict
 
 
 class Scale(NamedTuple):
-    """Mean and spread of the values to predict; networks see values with mean 0 and spread 1."""
+    """Mean and standard deviation of the targets; networks see standardised targets.
+
+    Attributes:
+        mean: (T,) mean of each target.
+        std: (T,) standard deviation of each target, 1 for a constant target.
+    """
 
     mean: Tensor
     std: Tensor
 
     @classmethod
     def of(cls, targets: NDArray[Any]) -> Scale:
-        """That of (n, T) values, NaN left out."""
+        """Compute the scale of (n, T) targets; NaN is a missing value."""
         std = np.nanstd(targets, axis=0)
-        std[~(std > 0)] = 1.0  # all values are the same
+        std[~(std > 0)] = 1.0
         return cls(
             torch.tensor(np.nanmean(targets, axis=0), dtype=torch.float32),
             torch.tensor(std, dtype=torch.float32),
         )
 
     def to(self, device: torch.device) -> Scale:
-        """The same on a device."""
+        """Return a copy on a device."""
         return Scale(self.mean.to(device), self.std.to(device))
 
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """What a run leaves behind.
+    """A trained network and what it needs to predict.
 
     Attributes:
-        network: with its weights.
-        encoding: how nodes become its features.
-        task, classes, target_names: what it predicts.
-        scale: of the values, for regression.
-        chain: further parameters of `build_chain`.
+        network: The network with its weights.
+        encoding: How node features are made.
+        task: "classification" or "regression".
+        classes: Names of the classes.
+        target_names: Names of the targets.
+        scale: Scale of the targets, for regression.
+        chain: Parameters of `Recipe` besides the levels.
     """
 
     network: Network
@@ -73,55 +70,62 @@ class TrainedModel:
     chain: Mapping[str, Any] = field(default_factory=dict)
 
     @torch.no_grad()
-    def predict(self, graphs: Graphs, *, batch_size: int = 256) -> NDArray[np.float64]:
-        """(G, C) probabilities of classes, or (G, T) values in their own units."""
-        with threads_for(self.network.arch, graphs, batch_size):
-            return self._predict(graphs, batch_size)
+    def predict(self, graphs: Graphs, *, batch_size: int = 256) -> Floats:
+        """Predict (G, C) class probabilities, or (G, T) values in the units of the targets.
 
-    def _predict(self, graphs: Graphs, batch_size: int) -> NDArray[np.float64]:
-        self.network.eval()
-        device = next(self.network.parameters()).device
-        batches, _ = prepare(
-            graphs, self.encoding, self.network, self.chain, device, cache=False, progress=False
-        )
-        outputs = [
-            self.network(batches.take(chosen)).float().cpu()
-            for chosen in batches.epoch(np.arange(len(graphs)), batch_size)
-        ]
-        return to_predictions(torch.cat(outputs), self.task, self.scale)
+        Args:
+            graphs: G graphs.
+            batch_size: Graphs per step.
+        """
+        with num_threads(choose_threads(self.network.arch, graphs, batch_size)):
+            self.network.eval()
+            device = next(self.network.parameters()).device
+            batches, _ = prepare_minibatches(
+                graphs, self.encoding, self.network, self.chain, device, cache=False, progress=False
+            )
+            outputs = [
+                self.network(batches.take(chosen)).float().cpu()
+                for chosen in batches.epoch(np.arange(len(graphs)), batch_size)
+            ]
+            return to_predictions(torch.cat(outputs), self.task, self.scale)
 
 
-def to_predictions(output: Tensor, task: Task, scale: Scale | None) -> NDArray[np.float64]:
-    """What a network gave, as probabilities or in the units of the target."""
+def to_predictions(output: Tensor, task: Task, scale: Scale | None) -> Floats:
+    """Turn the output of a network into probabilities, or into the units of the targets."""
     if task == "classification":
         output = output.double().softmax(dim=1)
     elif scale is not None:
         output = output.double() * scale.std.double() + scale.mean.double()
-    result: NDArray[np.float64] = output.numpy()
-    return result
-
-
-# ---------------------------------------------------------------------- files
+    predictions: Floats = output.numpy()
+    return predictions
 
 
 def model_tensors(model: TrainedModel) -> TensorDict:
-    """Weights and scale by name."""
-    state = {f"network.{name}": value for name, value in model.network.state_dict().items()}
+    """Return weights and scale of a model by name."""
+    tensors = {f"network.{name}": value for name, value in model.network.state_dict().items()}
     if model.scale is not None:
-        state |= {"scale.mean": model.scale.mean, "scale.std": model.scale.std}
-    return {name: value.detach().cpu() for name, value in state.items()}
+        tensors |= {"scale.mean": model.scale.mean, "scale.std": model.scale.std}
+    return {name: value.detach().cpu() for name, value in tensors.items()}
 
 
-def save_model(model: TrainedModel, folder: RunFolder) -> None:
-    """Write the weights into the folder of a run."""
-    folder.write_tensors(MODEL, model_tensors(model))
+def scale_from(tensors: TensorDict) -> Scale | None:
+    """Return the scale among the tensors of a model."""
+    return Scale(tensors["scale.mean"], tensors["scale.std"]) if "scale.mean" in tensors else None
+
+
+def strip_prefix(prefix: str, tensors: TensorDict) -> TensorDict:
+    """Return the tensors whose names start with a prefix, named without it."""
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
 
 def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
-    """The model of a run; nothing but numbers and JSON is read."""
+    """Load the model of a run; only numbers and JSON are read, never a pickle."""
     if not folder.has(MODEL):
-        remedy = f"finish it first: haarpool train --resume {folder.path}"
-        raise HaarPoolError(f"a complete run in {folder.path}", "one without model", remedy)
+        raise HaarPoolError(
+            f"a complete run in {folder.path}",
+            "a run without model",
+            f"finish it first: haarpool train --resume {folder.path}",
+        )
     config = folder.config()
     tensors, _ = folder.read_tensors(MODEL)
     try:
@@ -148,90 +152,3 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
         )
     except (KeyError, TypeError, RuntimeError, ValueError) as error:
         raise folder.damaged(CONFIG, error) from error
-
-
-def scale_from(tensors: TensorDict) -> Scale | None:
-    """The scale among the tensors of a model."""
-    return Scale(tensors["scale.mean"], tensors["scale.std"]) if "scale.mean" in tensors else None
-
-
-def strip_prefix(prefix: str, tensors: TensorDict) -> TensorDict:
-    """The tensors whose names begin with a prefix, without it."""
-    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-
-
-# ---------------------------------------------------------------------- from graphs to batches
-
-
-@contextmanager
-def threads_for(
-    arch: Architecture, graphs: Graphs, batch_size: int, wanted: int = 0
-) -> Iterator[None]:
-    """As many threads as pay, unless a number is wanted.
-
-    It depends on nothing that could change between runs, since sums over several threads differ.
-    """
-    before = torch.get_num_threads()
-    widths = [block.width or 64 for block in arch.blocks]
-    entries = batch_size * graphs.sizes.mean() * max(widths)
-    torch.set_num_threads(wanted or (before if entries >= LARGE else 1))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-class ChainSummary(NamedTuple):
-    """What is worth knowing of the chains of a dataset."""
-
-    digest: str
-    number: int  # of a graph
-    example: Chain  # its chain
-
-
-def prepare(
-    graphs: Graphs,
-    encoding: Encoding,
-    network: Network,
-    chain: Mapping[str, Any],
-    device: torch.device,
-    *,
-    cache: bool = True,
-    progress: bool | None = None,
-    example: int = 0,
-) -> tuple[Minibatches, ChainSummary | None]:
-    """All that a network reads of graphs, on its device.
-
-    Args:
-        graphs: the graphs.
-        encoding: of their features.
-        network: decides about the levels of chains.
-        chain: further parameters of `build_chain`.
-        device: where the batches shall lie.
-        cache: whether to take chains from the cache.
-        progress: whether to show bars; `None` shows them on a terminal.
-        example: the graph whose chain is wanted.
-    """
-    dataset = GraphDataset(graphs, encoding)
-    flat = dataset._data.to_dict()
-    own = JoinedTensors(flat, {key: np.diff(dataset.slices[key].numpy()) for key in flat})
-    transform = network.transform(**chain)
-    if transform is None:
-        return Minibatches([own], device), None
-    assert isinstance(transform, AddHaarChain)
-    recipe = network.chain_parameters | dict(chain)
-    features = None
-    if find_method(recipe.get("method", "spectral"), {}).takes_features:
-        features = np.split(encoding.encode(graphs), graphs.start[1:-1])
-    chains = precompute(graphs.batch, features=features, cache=cache, progress=progress, **recipe)
-    state = sha256()
-
-    def parts() -> Iterator[JoinedTensors]:
-        yield own
-        for forest in chains.forests():
-            for parent in forest.parents:
-                state.update(parent.tobytes())
-            yield transform.join(forest)
-
-    batches = Minibatches(parts(), device)
-    return batches, ChainSummary(state.hexdigest(), example, chains[example])

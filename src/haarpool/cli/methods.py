@@ -1,0 +1,36 @@
+"""`haarpool methods`: list the clustering methods."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from typing import Any
+
+from haarpool.cli.parser import new_command
+
+
+def add_command(commands: Any) -> None:
+    """Declare the arguments."""
+    summary = "list the clustering methods and their options"
+    command = new_command(commands, "methods", summary, "methods")
+    command.set_defaults(run=run, loads=("haarpool.chains.clustering",))
+    command.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: Namespace) -> None:
+    """Print each method with its options and their defaults."""
+    from haarpool.chains.clustering import clusterings, find_method
+
+    methods = {name: find_method(name, {}) for name in clusterings()}
+    if arguments.json:
+        data = {n: {"summary": m.summary, "options": m.options} for n, m in methods.items()}
+        print(json.dumps(data))
+        return
+    width = max(map(len, methods))
+    for name, method in methods.items():
+        print(f"{name:{width}}  {method.summary}")
+        options = [f"{option}={value}" for option, value in method.options.items()]
+        if method.takes_features:
+            options.insert(0, "--features")
+        if options:
+            print(f"{'':{width}}  options: {', '.join(options)}")

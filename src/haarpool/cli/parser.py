@@ -1,0 +1,116 @@
+"""The parser of the shell command; what several commands share."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import Any
+
+from haarpool import __version__
+from haarpool.chains.recipe import Recipe
+from haarpool.cli.flags import add_settings
+
+COMMANDS = (
+    "train", "predict", "report", "info", "chain", "methods", "plot", "cache", "completion",
+)  # fmt: skip
+DATASET = "dataset name, folder in TU layout, CSV file with SMILES, or .pt list of Data"
+
+_EXAMPLES = """examples:
+  haarpool train MUTAG --repeats 10
+  haarpool train molecules.csv --smiles smiles --target toxic --split scaffold
+  haarpool predict runs/MUTAG-1 new.csv --out predictions.csv
+"""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Make the parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="haarpool",
+        description="Haar graph pooling: train on graphs, predict, build chains of graphs.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"haarpool {__version__}")
+    parser.set_defaults(run=None, debug=False)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name in COMMANDS:
+        import_module(f"haarpool.cli.{name}").add_command(commands)
+    return parser
+
+
+def new_command(commands: Any, name: str, summary: str, example: str) -> argparse.ArgumentParser:
+    """Add a command without arguments.
+
+    Args:
+        commands: What `add_subparsers` returned.
+        name: Name of the command.
+        summary: One line for the help text.
+        example: A call of it, without `haarpool`.
+    """
+    command: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=f"example:\n  haarpool {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    return command
+
+
+def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
+    """Add the arguments that `read_graphs` takes.
+
+    Args:
+        command: The command.
+        labels: Whether the command reads labels.
+    """
+    data = command.add_argument_group("data")
+    data.add_argument("--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)")
+    data.add_argument("--smiles", metavar="COL", help="SMILES column of a CSV file")
+    if labels:
+        data.add_argument(
+            "--target", dest="targets", metavar="COL[,COL]", help="label columns of a CSV file"
+        )
+        data.add_argument(
+            "--task",
+            choices=["classification", "regression"],
+            help="type of the labels (default: inferred)",
+        )
+    data.add_argument(
+        "--strict", action="store_true", help="stop at an invalid SMILES instead of skipping it"
+    )
+
+
+def add_output(command: argparse.ArgumentParser) -> Any:
+    """Add the arguments on output that several commands share."""
+    output = command.add_argument_group("output")
+    output.add_argument("--json", action="store_true", help="print JSON")
+    output.add_argument("--quiet", action="store_true", help="hide progress bars")
+    return output
+
+
+def add_recipe(command: argparse.ArgumentParser, *names: str) -> Any:
+    """Add arguments for parameters of `Recipe`, those that all commands have and `names`."""
+    group = command.add_argument_group("chain")
+    shared = ("method", "ratio", "sizes", "order", "measure", "symmetrize")
+    add_settings(group, Recipe, (*shared, *names))
+    group.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="option of the clustering method, may be repeated",
+    )
+    return group
+
+
+def add_full_recipe(command: argparse.ArgumentParser) -> None:
+    """Add arguments for all parameters of `Recipe`."""
+    group = add_recipe(command, "num_levels", "seed")
+    group.add_argument(
+        "--open", action="store_true", help="do not merge all nodes in the last step"
+    )
+    group.add_argument(
+        "--features", action="store_true", help="cluster by node labels and attributes, too"
+    )

@@ -1,0 +1,102 @@
+"""From graphs to minibatches: features, chains and their tensors on the device of the network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from haarpool.chains.chain import Chain
+from haarpool.chains.dataset_chains import precompute
+from haarpool.data import AddHaarChain
+from haarpool.datasets.encoding import Encoding
+from haarpool.datasets.graphs import Graphs
+from haarpool.datasets.pyg import graph_tensors
+from haarpool.haar.chain_tensors import JoinedTensors
+from haarpool.nn import Architecture, Network
+from haarpool.training.minibatches import Minibatches
+
+LARGE_BATCH = 2**19  # entries of the widest signal of a batch from which several threads are faster
+
+
+class ChainSummary(NamedTuple):
+    """What a run records about the chains of its dataset.
+
+    Attributes:
+        digest: Hash of all chains.
+        example_graph: Number of the graph whose chain the report shows.
+        example: Its chain.
+    """
+
+    digest: str
+    example_graph: int
+    example: Chain
+
+
+def prepare_minibatches(
+    graphs: Graphs,
+    encoding: Encoding,
+    network: Network,
+    chain: Mapping[str, Any],
+    device: torch.device,
+    *,
+    cache: bool = True,
+    progress: bool | None = None,
+    example: int = 0,
+) -> tuple[Minibatches, ChainSummary | None]:
+    """Compute everything that a network reads of graphs.
+
+    Args:
+        graphs: The graphs.
+        encoding: How node features are made.
+        network: The network, which decides on the levels of the chains.
+        chain: Parameters of `Recipe` besides the levels.
+        device: Device of the minibatches.
+        cache: Read chains from the cache and write new ones to it.
+        progress: True shows a progress bar, False hides it, `None` shows it on a terminal.
+        example: The graph whose chain is returned.
+
+    Returns:
+        The minibatches, and a summary of the chains (None for a network without chains).
+    """
+    tensors = graph_tensors(graphs, encoding)
+    joined = JoinedTensors(
+        {key: values for key, (values, _) in tensors.items()},
+        {key: np.diff(starts) for key, (_, starts) in tensors.items()},
+    )
+    transform = network.transform(**chain)
+    if transform is None:
+        return Minibatches([joined], device), None
+    assert isinstance(transform, AddHaarChain)
+    assert transform.recipe is not None
+    features = None
+    if transform.recipe.clustering.takes_features:
+        features = np.split(encoding.encode(graphs), graphs.start[1:-1])
+    chains = precompute(
+        graphs.batch, transform.recipe, features=features, cache=cache, progress=progress
+    )
+    state = sha256()
+
+    def parts() -> Iterator[JoinedTensors]:
+        yield joined
+        for forest in chains.forests():
+            for parent in forest.parents:
+                state.update(parent.tobytes())
+            yield transform.join(forest)
+
+    batches = Minibatches(parts(), device)
+    return batches, ChainSummary(state.hexdigest(), example, chains[example])
+
+
+def choose_threads(arch: Architecture, graphs: Graphs, batch_size: int, threads: int = 0) -> int:
+    """Return the number of CPU threads for a network, unless `threads` names one.
+
+    The choice depends on nothing that can change between runs, since sums over several threads
+    differ in their last digits.
+    """
+    widths = [block.width or 64 for block in arch.blocks]
+    entries = batch_size * graphs.sizes.mean() * max(widths)
+    return threads or (torch.get_num_threads() if entries >= LARGE_BATCH else 1)

@@ -1,0 +1,156 @@
+"""What a run writes about itself: its configuration, its scores and its test predictions."""
+
+from __future__ import annotations
+
+import csv
+import math
+import platform
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import scipy
+import torch
+import torch_geometric
+
+import haarpool
+from haarpool._files import atomic_write
+from haarpool.datasets.splits import Split, num_folds
+from haarpool.datasets.summary import summary
+from haarpool.training.devices import ProcessGroup
+from haarpool.training.loop import uses_bfloat16
+from haarpool.training.metrics import SCORES
+from haarpool.training.run import Run, check_labels
+from haarpool.training.run_folder import EXAMPLE_CHAIN, MODEL, RESULT, TEST, RunFolder
+from haarpool.training.trained_model import model_tensors
+
+_MODULES = (haarpool, torch, torch_geometric, np, scipy)  # their versions are recorded
+
+
+def describe_run(run: Run, command: str, read: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of `config.json`.
+
+    Args:
+        run: The run.
+        command: The command that started it.
+        read: The arguments of `read_graphs`.
+    """
+    graphs, network = run.graphs, run.network
+    chains = None
+    if run.chains is not None:
+        chains = dict(run.config.chain) | network.chain_parameters | {"digest": run.chains.digest}
+    return {
+        "command": command,
+        "versions": {"python": platform.python_version()}
+        | {module.__name__: module.__version__ for module in _MODULES},
+        "device": _device_name(run.group),
+        "processes": run.group.size,
+        "bfloat16": uses_bfloat16(run.config, run.group.device),
+        "data": {
+            "read": dict(read),
+            "name": graphs.name,
+            "task": graphs.task,
+            "classes": list(graphs.classes),
+            "target_names": list(graphs.target_names),
+            "encoding": run.encoding.to_json(),
+            "features": run.encoding.kinds,
+            "width": run.encoding.width,
+            "digest": graphs.digest(),
+            "summary": summary(graphs),
+        },
+        "model": {
+            "arch": run.config.arch,
+            "in_channels": network.in_channels,
+            "out_channels": network.out_channels,
+            "domain": run.config.domain,
+            "dropout": run.config.dropout,
+            "num_parameters": sum(p.numel() for p in network.parameters()),
+        },
+        "chain": chains,
+        "training": run.config.to_json(),
+        "split_digests": [split.digest() for split in run.splits],
+    }
+
+
+def write_results(run: Run, folder: RunFolder) -> None:
+    """Write the model, the test predictions, the scores and the chain that the report shows."""
+    assert run.model is not None
+    folder.write_tensors(MODEL, model_tensors(run.model))
+    with atomic_write(folder.path / TEST) as partial, open(partial, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["repeat", "graph", *_test_columns(run)])
+        writer.writerows(_test_rows(run))
+    if run.chains is not None:
+        run.chains.example.save(folder.path / EXAMPLE_CHAIN)
+    folder.write_json(RESULT, run_result(run))
+
+
+def run_result(run: Run) -> dict[str, Any]:
+    """Return the content of `result.json`: the scores of all repeats."""
+    task = check_labels(run.graphs)
+    parts = [part for r in run.results for part in (r.validation, r.test)]
+    # ROC AUC is not defined for more than two classes, or if a part has only one of them.
+    names = [name for name in SCORES[task] if all(name in part for part in parts)]
+    return {
+        "dataset": run.graphs.name,
+        "arch": run.config.arch,
+        "metric": SCORES[task][0],
+        "repeats": len(run.results),
+        "folds": num_folds(run.config.split),
+        "scores": {
+            name: {
+                part: _statistics([getattr(r, part)[name] for r in run.results])
+                for part in ("validation", "test")
+            }
+            for name in names
+        },
+        "best_epoch": [result.best_epoch for result in run.results],
+        "model_of_repeat": run.model_repeat,
+        "example_graph": None if run.chains is None else run.chains.example_graph,
+        "graphs": {p: [len(getattr(s, p)) for s in run.splits] for p in Split._fields},
+        "seconds": sum(epoch.seconds for epoch in run.epochs),
+    }
+
+
+def _statistics(values: list[float]) -> dict[str, Any]:
+    """Return mean and standard deviation as JSON has them: null if a value is not defined."""
+    std = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return {
+        "mean": _finite(float(np.mean(values))),
+        "std": None if std is None else _finite(std),
+        "each": [_finite(value) for value in values],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _test_columns(run: Run) -> list[str]:
+    graphs = run.graphs
+    if graphs.task == "classification":
+        return ["target", "prediction", *(f"p({name})" for name in graphs.classes)]
+    names = graphs.target_names
+    return [f"{kind} {name}" for kind in ("target", "prediction") for name in names]
+
+
+def _test_rows(run: Run) -> Iterator[list[Any]]:
+    graphs, targets = run.graphs, run.graphs.targets
+    assert targets is not None
+    for repeat, (split, result) in enumerate(zip(run.splits, run.results, strict=True)):
+        for g, predicted in zip(split.test, result.predicted, strict=True):
+            if graphs.task == "classification":
+                names = [graphs.classes[i] for i in (targets[g], predicted.argmax())]
+                yield [repeat, g, *names, *map(_six_digits, predicted)]
+            else:
+                yield [repeat, g, *map(_six_digits, [*targets[g], *predicted])]
+
+
+def _six_digits(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def _device_name(group: ProcessGroup) -> str:
+    if group.device.type == "cuda":
+        return f"cuda ({torch.cuda.get_device_name(group.device)})"
+    return str(group.device)
