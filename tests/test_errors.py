@@ -311,6 +311,19 @@ CASES = {
     "expand at the top": (
         lambda: hp.expand(CHAIN, np.zeros(1), 2), "0..1", "2", "a level above it",
     ),
+    "basis of a plan": (lambda: hp.haar_basis(PLAN), "a Chain", "TransformPlan", "plan.chains"),
+    "compressive basis of a plan": (
+        lambda: hp.compressive_basis(PLAN), "a Chain", "TransformPlan", "plan.chains",
+    ),
+    "locality of a plan": (lambda: hp.locality(PLAN), "a Chain", "TransformPlan", "plan.chains"),
+    "sparsity of a plan": (lambda: hp.sparsity(PLAN), "a Chain", "TransformPlan", "plan.chains"),
+    "algorithm1 of a plan": (
+        lambda: hp.algorithm1(PLAN, X), "a Chain", "TransformPlan", "plan.chains",
+    ),
+    "quality of a plan": (
+        lambda: hp.step_quality(PLAN, 0), "a Chain", "TransformPlan", "plan.chains",
+    ),
+    "basis of a graph": (lambda: hp.haar_basis(GRAPH), "a Chain", "ndarray", "build_chain"),
     "basis level": (lambda: hp.haar_basis(CHAIN, 3), "0..2", "3", "count from 0"),
     "compressive basis at the top": (
         lambda: hp.compressive_basis(CHAIN, 2), "0..1", "2", "a level above it",

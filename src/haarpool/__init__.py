@@ -1,7 +1,7 @@
 """Haar graph pooling: chains of coarser graphs, orthonormal Haar wavelets on them, fast transforms.
 
-Names are imported on first use (PEP 562), so that `import haarpool` costs nothing and whoever
-only builds chains never loads torch.
+Names are imported on first use (PEP 562), so that `import haarpool` is fast and building chains
+does not import torch.
 """
 
 from importlib import import_module
@@ -17,21 +17,17 @@ if TYPE_CHECKING:
     from haarpool.datasets.encoding import load_dataset
     from haarpool.errors import HaarPoolError, HaarPoolWarning
     from haarpool.estimator import HaarClassifier, HaarRegressor, load
-    from haarpool.haar.basis import (
-        algorithm1,
-        compressive_basis,
-        haar_basis,
-        locality,
-        sparsity,
-    )
+    from haarpool.haar.basis import compressive_basis, haar_basis
     from haarpool.haar.coefficients import join, split, threshold
+    from haarpool.haar.paper import algorithm1, locality, sparsity
     from haarpool.haar.plan import TransformPlan
     from haarpool.haar.transform import adjoint, compress, expand, forward_transform
 
 __version__ = "0.1.0"
 
 _MODULES = {
-    "haar.basis": ["algorithm1", "compressive_basis", "haar_basis", "locality", "sparsity"],
+    "haar.basis": ["compressive_basis", "haar_basis"],
+    "haar.paper": ["algorithm1", "locality", "sparsity"],
     "chains.chain": ["Chain"],
     "chains.clustering": ["clusterings", "register"],
     "chains.coarsening": ["build_chain"],

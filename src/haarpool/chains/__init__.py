@@ -1,1 +1,1 @@
-"""From a graph to its chain: adjacency, clustering, coarsening, whole datasets. No torch."""
+"""Chains of graphs: adjacency matrices, clustering, coarsening, datasets. No torch."""

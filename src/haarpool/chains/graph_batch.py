@@ -1,4 +1,4 @@
-"""Several graphs as one, so that one operation serves them all."""
+"""Several graphs as one block-diagonal matrix, so that one operation handles all of them."""
 
 from __future__ import annotations
 
@@ -21,20 +21,25 @@ from haarpool.chains.adjacency import (
 )
 from haarpool.errors import HaarPoolError
 
-MAX_TABLE = 1024  # clusters of one graph; more are summed by sorting
-SMALL = 128  # nodes, up to which a graph by itself is kept as a dense matrix
+MAX_TABLE = 1024  # clusters of one graph; weights of more clusters are summed by sorting
+SMALL = 128  # nodes; a single graph up to this size is stored as a dense matrix
 
 
 class GraphBatch(Sequence[sparse.csr_array]):
-    """Graphs as one block-diagonal matrix; graph g owns the nodes start[g] .. start[g + 1] - 1.
+    """Graphs as one block-diagonal matrix.
 
-    >>> batch = as_graph_batch([[[0, 2], [2, 0]], [[1]]])
-    >>> batch.adjacency.toarray()
-    array([[0., 2., 0.],
-           [2., 0., 0.],
-           [0., 0., 1.]])
-    >>> len(batch), batch[1].toarray()
-    (2, array([[1.]]))
+    Attributes:
+        adjacency: (N, N) CSR array of all graphs together.
+        start: (number of graphs + 1,) graph g has the nodes start[g], ..., start[g + 1] - 1.
+
+    Example:
+        >>> batch = as_graph_batch([[[0, 2], [2, 0]], [[1]]])
+        >>> batch.adjacency.toarray()
+        array([[0., 2., 0.],
+               [2., 0., 0.],
+               [0., 0., 1.]])
+        >>> len(batch), batch[1].toarray()
+        (2, array([[1.]]))
     """
 
     def __init__(self, adjacency: sparse.csr_array, start: Ints) -> None:
@@ -43,12 +48,12 @@ class GraphBatch(Sequence[sparse.csr_array]):
 
     @classmethod
     def of(cls, adjacency: sparse.csr_array) -> GraphBatch:
-        """One graph."""
+        """Return a batch of one graph."""
         return cls(adjacency, np.array([0, adjacency.shape[0]]))
 
     @cached_property
     def sizes(self) -> Ints:
-        """(number of graphs,) nodes of each graph."""
+        """Number of nodes of each graph, shape (number of graphs,)."""
         return self.start[1:] - self.start[:-1]
 
     def __len__(self) -> int:
@@ -59,8 +64,8 @@ class GraphBatch(Sequence[sparse.csr_array]):
     @overload
     def __getitem__(self, g: slice) -> GraphBatch: ...
     def __getitem__(self, g: int | slice) -> sparse.csr_array | GraphBatch:
-        """The adjacency matrix of one graph, or a batch of some that follow each other."""
-        if isinstance(g, slice):
+        """Return the adjacency matrix of one graph, or a batch of consecutive graphs."""
+        if is_slice := isinstance(g, slice):
             first, last, step = g.indices(len(self))
             last = max(first, last)
         else:
@@ -68,18 +73,23 @@ class GraphBatch(Sequence[sparse.csr_array]):
             last = first + 1
         if not 0 <= first <= last <= len(self) or step != 1:
             raise IndexError(f"graph {g} of {len(self)}")
-        whole, a, b = self.adjacency, self.start[first], self.start[last]
-        if b - a < whole.shape[0]:
-            entries = slice(whole.indptr[a], whole.indptr[b])
-            rows = whole.indptr[a : b + 1] - whole.indptr[a]
-            columns = whole.indices[entries] - whole.indices.dtype.type(a)
-            whole = sparse.csr_array((whole.data[entries], columns, rows), shape=(b - a, b - a))
-        return (
-            GraphBatch(whole, self.start[first : last + 1] - a) if isinstance(g, slice) else whole
-        )
+        matrix, a, b = self.adjacency, self.start[first], self.start[last]
+        if b - a < matrix.shape[0]:
+            entries = slice(matrix.indptr[a], matrix.indptr[b])
+            indptr = matrix.indptr[a : b + 1] - matrix.indptr[a]
+            columns = matrix.indices[entries] - matrix.indices.dtype.type(a)
+            matrix = sparse.csr_array((matrix.data[entries], columns, indptr), shape=(b - a, b - a))
+        return GraphBatch(matrix, self.start[first : last + 1] - a) if is_slice else matrix
 
     def take(self, graphs: Ints) -> tuple[GraphBatch, Ints]:
-        """The batch of some of the graphs, and their nodes in this one."""
+        """Select graphs.
+
+        Args:
+            graphs: (n,) numbers of the graphs.
+
+        Returns:
+            The batch of these graphs, and the ids of its nodes in this batch.
+        """
         if len(graphs) == len(self):
             return self, np.arange(self.start[-1])
         sizes = self.sizes[graphs]
@@ -89,7 +99,7 @@ class GraphBatch(Sequence[sparse.csr_array]):
 
     @cached_property
     def dense(self) -> Floats | None:
-        """The matrix of a small graph that is alone."""
+        """The dense adjacency matrix, if the batch is one small graph."""
         if len(self) > 1 or self.start[-1] > SMALL:
             return None
         matrix: Floats = self.adjacency.toarray()
@@ -97,7 +107,7 @@ class GraphBatch(Sequence[sparse.csr_array]):
 
 
 class DenseGraphBatch(GraphBatch):
-    """One small graph, for which making a sparse matrix would take longer than clustering it."""
+    """A batch of one small graph; the sparse matrix is only built on demand, because it is slow."""
 
     def __init__(self, dense: Floats) -> None:
         self.dense = dense
@@ -105,16 +115,19 @@ class DenseGraphBatch(GraphBatch):
 
     @cached_property
     def adjacency(self) -> sparse.csr_array:
-        """The same as a sparse matrix, if somebody asks for it."""
+        """The adjacency matrix as a CSR array."""
         return sparse.csr_array(self.dense)
 
 
 def as_graph_batch(
     graphs: Sequence[Any], *, symmetrize: bool = False, first: int = 0
 ) -> GraphBatch:
-    """All `graphs`, in the forms that `as_adjacency` takes, checked.
+    """Check graphs and join them to a batch.
 
-    An error names the graph, counted from `first`.
+    Args:
+        graphs: Graphs in any form that `as_adjacency` takes.
+        symmetrize: See `as_adjacency`.
+        first: Number of the first graph in error messages.
     """
     try:
         batch = graphs
@@ -123,7 +136,7 @@ def as_graph_batch(
         if (batch.sizes > 0).all() and is_canonical(batch.adjacency):
             return batch
     except HaarPoolError:
-        pass  # whichever graph it was raises it again below
+        pass  # raised again below, with the number of the graph
     matrices = []
     for g, graph in enumerate(graphs, start=first):
         try:
@@ -133,8 +146,8 @@ def as_graph_batch(
     return _block_diagonal(matrices)
 
 
-def _block_diagonal(parts: Iterable[EdgeList]) -> GraphBatch:
-    rows, columns, weights, sizes, _ = zip(*parts, strict=True)
+def _block_diagonal(graphs: Iterable[EdgeList]) -> GraphBatch:
+    rows, columns, weights, sizes, _ = zip(*graphs, strict=True)
     start = np.concatenate([[0], np.cumsum(sizes)])
     shift = np.repeat(start[:-1], [len(w) for w in weights])
     row, column = np.concatenate(rows) + shift, np.concatenate(columns) + shift
@@ -142,12 +155,18 @@ def _block_diagonal(parts: Iterable[EdgeList]) -> GraphBatch:
 
 
 def coarse_batch(batch: GraphBatch, parent: Ints, start: Ints) -> GraphBatch:
-    """`coarse_graph` of every graph of a batch; the clusters of graph g begin at `start[g]`."""
+    """Return the coarse graphs of a batch, as `coarse_graph` does for one graph.
+
+    Args:
+        batch: The graphs, with N nodes together.
+        parent: (N,) cluster of each node, numbered through all graphs.
+        start: (number of graphs + 1,) first cluster of each graph, and the number of all clusters.
+    """
     sizes = start[1:] - start[:-1]
     if sizes.max() > MAX_TABLE:
         return GraphBatch(coarse_graph(batch.adjacency, parent), start)
-    # A table of all pairs of clusters of all graphs: no sorting, hardly any overhead. The sums
-    # are the same to the last bit, whichever graphs stand together.
+    # Sum in a table of all pairs of clusters of each graph, which is faster than sorting. The sums
+    # do not depend on which graphs are in the batch, not even in the last bit.
     if batch.dense is not None:
         (size,) = sizes
         pairs = (parent * size)[:, None] + parent
@@ -155,15 +174,15 @@ def coarse_batch(batch: GraphBatch, parent: Ints, start: Ints) -> GraphBatch:
         return DenseGraphBatch(table.reshape(size, size).astype(np.float64, copy=False))
     begin = np.cumsum(sizes**2) - sizes**2
     row, column = parent[entry_rows(batch.adjacency)], parent[batch.adjacency.indices]
-    # Where entry (p, q) of the graph of cluster p stands: at base[p] + q.
+    # Entry (p, q) is at position base[p] + q of the table.
     base = np.repeat(begin - start[:-1] * (sizes + 1), sizes)
     base += np.arange(start[-1]) * np.repeat(sizes, sizes)
     length = int(begin[-1] + sizes[-1] ** 2)
     table = np.bincount(base[row] + column, batch.adjacency.data, length)
-    place = np.flatnonzero(table)
-    graph = np.searchsorted(begin, place, side="right") - 1
-    rows, columns = np.divmod(place - begin[graph], sizes[graph])
+    position = np.flatnonzero(table)
+    graph = np.searchsorted(begin, position, side="right") - 1
+    rows, columns = np.divmod(position - begin[graph], sizes[graph])
     ends = np.cumsum(np.bincount(rows + start[graph], minlength=start[-1]))
     indptr = np.concatenate([[0], ends]).astype(np.int32)
-    matrix = (table[place], (columns + start[graph]).astype(np.int32), indptr)
+    matrix = (table[position], (columns + start[graph]).astype(np.int32), indptr)
     return GraphBatch(sparse.csr_array(matrix, shape=(start[-1], start[-1])), start)

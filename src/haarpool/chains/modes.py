@@ -1,117 +1,138 @@
-"""The lowest eigenvectors of each cluster of a chain: what EigenPool (`haarpool.nn`) sums with."""
+"""The first eigenvectors of each cluster of a chain, which EigenPool (`haarpool.nn`) uses."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from haarpool._types import Floats
+from haarpool._validate import whole_number
 from haarpool.chains.adjacency import entry_rows
-from haarpool.chains.chain import Chain
+from haarpool.chains.chain import Chain, check_chain
 from haarpool.errors import HaarPoolError
 
 MAX_ENTRIES = 50_000_000  # of all Laplacians of a level together: 400 MB
-_EQUAL = 1e-10  # eigenvalues nearer than this part of the largest degree are one
-_VANISHES = 1e-3  # an eigenspace of n nodes reaches 1/sqrt(n) somewhere, and n stays below 10^4
-_EVEN = 1e-6  # a sum of cubes below this part of the sum of their sizes has no sign
+_EQUAL = 1e-10  # eigenvalues count as equal if they differ by less, relative to the largest degree
+_ZERO = 1e-3  # entries below count as zero; one of n nodes has at least 1/sqrt(n), and n < 10^4
+_EVEN = 1e-6  # a sum of cubes counts as zero below this part of the sum of their absolute values
 
 
 def cluster_modes(chain: Chain, level: int, num_modes: int) -> Floats:
-    """The first eigenvectors of the Laplacian D - A of every cluster, without edges to the others.
+    """Compute the first eigenvectors of the Laplacian D - A of every cluster.
 
-    Row l holds at node v the entry of the l-th eigenvector, by rising eigenvalue, of the cluster of
-    v; zero where the cluster has fewer nodes. All entries of a cluster together are orthonormal.
-    Eigenvectors are not unique, so the choice is a convention:
+    Edges between clusters are left out. Row l has at node v the entry of eigenvector l, by
+    ascending eigenvalue, of the cluster of v; it is zero if the cluster has fewer nodes. The
+    eigenvectors of a cluster are orthonormal. They are not unique, so this is the convention:
 
-    - The first is 1/sqrt(k) on a cluster of k nodes, connected or not. Others with eigenvalue zero,
-      one for each further component, are orthogonal to it.
-    - Of equal eigenvalues, the first vector is the one largest at the first member at which any is
-      not zero, the others vanish there; and so on. So they do not depend on the linear algebra
-      library, and on clusters without edges, or with all of them alike, they are Haar wavelets.
-    - The sum of cubes is positive; where it is zero, the first entry that is not.
+    - The first is 1/sqrt(k) on a cluster of k nodes, connected or not. Other vectors with
+      eigenvalue zero, one for each further component, are orthogonal to it.
+    - If eigenvalues are equal, consider the first member at which one of their vectors is not zero.
+      The first vector is the one that is largest there; the others are zero there and chosen in the
+      same way. So they do not depend on the linear algebra library, and on clusters without edges,
+      or with all edges of equal weight, they are Haar wavelets.
+    - The sum of cubes is positive; if it is zero, the first entry that is not zero is positive.
 
-    An entry below 0.001 counts as zero here, and "first" is by the order of the chain: what it
-    decides depends on the numbering of nodes, unless the order is "degree" and no two degrees are
-    equal.
+    Entries below 0.001 count as zero here, and "first" refers to the order of the chain: the choice
+    depends on the numbering of nodes, unless the order is "degree" and no two degrees are equal.
 
     Args:
-        chain: a chain that knows its graph.
+        chain: A chain that knows its graph.
         level: j in 0..K-1.
         num_modes: H >= 1.
 
     Returns:
         (H, N_j) float64.
 
-    >>> path = [[0, 1, 0, 0], [1, 0, 2, 0], [0, 2, 0, 1], [0, 0, 1, 0]]
-    >>> chain = Chain.from_parents([[0, 0, 0, 1]], adjacency=path)
-    >>> cluster_modes(chain, 0, 3).round(3)
-    array([[ 0.577,  0.577,  0.577,  1.   ],
-           [ 0.789, -0.211, -0.577,  0.   ],
-           [-0.211,  0.789, -0.577,  0.   ]])
+    Example:
+        >>> path = [[0, 1, 0, 0], [1, 0, 2, 0], [0, 2, 0, 1], [0, 0, 1, 0]]
+        >>> chain = Chain.from_parents([[0, 0, 0, 1]], adjacency=path)
+        >>> cluster_modes(chain, 0, 3).round(3)
+        array([[ 0.577,  0.577,  0.577,  1.   ],
+               [ 0.789, -0.211, -0.577,  0.   ],
+               [-0.211,  0.789, -0.577,  0.   ]])
     """
+    check_chain(chain)
     level = chain.check_level(level, highest=chain.num_levels - 1)
-    checked_modes(num_modes)
+    num_modes = checked_modes(num_modes)
     graph = chain.adjacency(level)
     nodes, start, _ = chain.members(level)
     sizes = np.diff(start)
     if (sizes**2).sum() > MAX_ENTRIES:
         raise HaarPoolError(
-            f"Laplacians of clusters of at most {MAX_ENTRIES:,} entries together",
+            f"Laplacians of clusters with at most {MAX_ENTRIES:,} entries in total",
             f"{(sizes**2).sum():,} at level {level} of {chain!r}, whose clusters are large",
-            "build the chain with more levels, so that clusters stay small",
+            "build the chain with more levels, so that clusters are smaller",
         )
     by_size, square = np.argsort(sizes, kind="stable"), sizes**2
-    begin = np.empty_like(sizes)  # of the Laplacian of each cluster, which stand by size
+    begin = np.empty_like(sizes)  # of the Laplacian of each cluster; they are sorted by size
     begin[by_size] = np.cumsum(square[by_size]) - square[by_size]
-    cluster, place = np.empty_like(nodes), np.empty_like(nodes)
+    cluster, position = np.empty_like(nodes), np.empty_like(nodes)
     cluster[nodes] = np.repeat(np.arange(len(sizes)), sizes)
-    place[nodes] = np.arange(len(nodes)) - start[cluster[nodes]]
+    position[nodes] = np.arange(len(nodes)) - start[cluster[nodes]]
     row, column = entry_rows(graph), graph.indices
     inside = cluster[row] == cluster[column]
-    row, column, own = row[inside], column[inside], cluster[row[inside]]
+    row, column, owner = row[inside], column[inside], cluster[row[inside]]
     entries = np.zeros(square.sum())
-    entries[begin[own] + sizes[own] * place[row] + place[column]] = -graph.data[inside]
+    entries[begin[owner] + sizes[owner] * position[row] + position[column]] = -graph.data[inside]
     modes = np.zeros((num_modes, len(nodes)))
-    for group in np.split(by_size, np.flatnonzero(np.diff(sizes[by_size])) + 1):
-        k, first = sizes[group[0]], begin[group[0]]
-        stack = entries[first : first + len(group) * k * k].reshape(-1, k, k)
-        members = nodes[start[group, None] + np.arange(k)]
-        modes[:k, members] = _lowest(stack, min(k, num_modes)).swapaxes(0, 1)
+    for same_size in np.split(by_size, np.flatnonzero(np.diff(sizes[by_size])) + 1):
+        k, first = sizes[same_size[0]], begin[same_size[0]]
+        stack = entries[first : first + len(same_size) * k * k].reshape(-1, k, k)
+        members = nodes[start[same_size, None] + np.arange(k)]
+        modes[:k, members] = _first_eigenvectors(stack, min(k, num_modes)).swapaxes(0, 1)
     return modes
 
 
-def _lowest(stack: Floats, count: int) -> Floats:
-    """(n, count, k) eigenvectors of n Laplacians (n, k, k) that lack their diagonals as yet."""
+def _first_eigenvectors(stack: Floats, count: int) -> Floats:
+    """Compute the first eigenvectors of Laplacians.
+
+    Args:
+        stack: (n, k, k) Laplacians with zeros on their diagonals; they are changed in place.
+        count: Number of eigenvectors.
+
+    Returns:
+        (n, count, k) eigenvectors.
+    """
     k = stack.shape[-1]
     degree = -stack.sum(-1)
     stack[:, np.arange(k), np.arange(k)] = degree
     largest = degree.max(-1)
     stack /= np.where(largest > 0, largest, 1)[:, None, None]
-    # The constant has eigenvalue zero; less one it stands alone, before all others, which stay.
+    # Subtracting 1/k moves the eigenvalue of the constant vector from 0 to -1, before all others,
+    # which do not change.
     values, vectors = np.linalg.eigh(stack - 1 / k)
     matrix, first = np.nonzero(np.diff(values, prepend=-np.inf) > _EQUAL)
-    equal = np.diff(matrix * k + first, append=values.size)  # how many share this eigenvalue
+    multiplicity = np.diff(matrix * k + first, append=values.size)
     modes = np.empty((len(stack), count, k))
-    for m in np.unique(equal[first < count]):
-        some = (equal == m) & (first < count)
-        own, begin = matrix[some, None], first[some, None]
-        fixed = _fixed(vectors[own, :, begin + np.arange(m)], min(m, count - begin.min()))
-        number = begin + np.arange(fixed.shape[1])
+    for m in np.unique(multiplicity[first < count]):
+        selected = (multiplicity == m) & (first < count)
+        owner, begin = matrix[selected, None], first[selected, None]
+        space = vectors[owner, :, begin + np.arange(m)]
+        basis = _unique_basis(space, min(m, count - begin.min()))
+        number = begin + np.arange(basis.shape[1])
         kept = number < count
-        modes[np.broadcast_to(own, kept.shape)[kept], number[kept]] = fixed[kept]
+        modes[np.broadcast_to(owner, kept.shape)[kept], number[kept]] = basis[kept]
     modes[:, 0] = 1 / np.sqrt(k)
     return modes
 
 
-def _fixed(space: Floats, count: int) -> Floats:
-    """(g, count, k) the first vectors of our basis of g spaces, given by any basis (g, m, k)."""
+def _unique_basis(space: Floats, count: int) -> Floats:
+    """Choose a basis of eigenspaces that does not depend on the linear algebra library.
+
+    Args:
+        space: (g, m, k) an orthonormal basis of each of g eigenspaces.
+        count: Number of vectors to return.
+
+    Returns:
+        (g, count, k) the first vectors of the basis that `cluster_modes` describes.
+    """
     basis = np.empty((len(space), count, space.shape[-1]))
     rows = np.arange(len(space))
     for i in range(count):
-        size = np.linalg.norm(space, axis=1)
-        member = (size > _VANISHES).argmax(-1)
-        turn = space[rows, :, member] / size[rows, member, None]
-        basis[:, i] = np.einsum("gm,gmk->gk", turn, space)
-        space = space - turn[:, :, None] * basis[:, None, i]
+        norm = np.linalg.norm(space, axis=1)
+        member = (norm > _ZERO).argmax(-1)
+        direction = space[rows, :, member] / norm[rows, member, None]
+        basis[:, i] = np.einsum("gm,gmk->gk", direction, space)
+        space = space - direction[:, :, None] * basis[:, None, i]
     cubes = basis**3
     negative = cubes.sum(-1) < -_EVEN * np.abs(cubes).sum(-1)
     result: Floats = np.where(negative[..., None], -basis, basis)
@@ -119,7 +140,5 @@ def _fixed(space: Floats, count: int) -> Floats:
 
 
 def checked_modes(num_modes: int) -> int:
-    """`num_modes` itself if it is a whole number >= 1, else an error."""
-    if not isinstance(num_modes, int) or isinstance(num_modes, bool) or num_modes < 1:
-        raise HaarPoolError("num_modes 1, 2, 3, ...", f"{num_modes!r}", "pass for example 2")
-    return num_modes
+    """Check the number of eigenvectors per cluster."""
+    return whole_number("num_modes", num_modes, remedy="pass for example num_modes=2")

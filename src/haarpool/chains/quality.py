@@ -1,4 +1,4 @@
-"""What clusters are like: numbers for choosing a method."""
+"""Statistics of clusters, to compare clustering methods."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ import numpy as np
 
 from haarpool._types import Floats, Ints
 from haarpool.chains.adjacency import entry_rows
-from haarpool.chains.chain import Chain
+from haarpool.chains.chain import Chain, check_chain
 from haarpool.chains.graph_batch import GraphBatch, coarse_batch
 
-Steps = tuple[list[Ints], list[float]]  # parent vectors of a graph, and seconds
+Steps = tuple[list[Ints], list[float]]  # parent vector and seconds of each step of a graph
 
 
 class StepQuality(NamedTuple):
-    """One step of a chain, or the mean over the chains of a dataset.
+    """Statistics of one step of a chain, or their means over the chains of a dataset.
 
     Attributes:
-        level: from which the step starts.
-        nodes, clusters: before and after it.
-        cut: share of the edge weight that runs between clusters, self-loops left out.
-        balance: nodes in the largest cluster over nodes in a mean one.
-        singletons: share of the clusters that have one member.
-        seconds: for computing the clusters, where known.
+        level: The level that is clustered.
+        nodes: Number of nodes of this level.
+        clusters: Number of clusters, the nodes of the next level.
+        cut: Share of the edge weight between clusters, without self-loops.
+        balance: Size of the largest cluster divided by the mean size.
+        singletons: Share of clusters with one member.
+        seconds: Time to compute the clusters, NaN if unknown.
     """
 
     level: int
@@ -37,27 +38,42 @@ class StepQuality(NamedTuple):
 
 
 def step_quality(chain: Chain, level: int) -> StepQuality:
-    """The quality of the clusters of a level.
+    """Return statistics of the clusters of a level.
 
-    >>> path = np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)
-    >>> chain = Chain.from_parents([[0, 0, 1, 1]], adjacency=path)
-    >>> step_quality(chain, 0)[:6]
-    (0, 4.0, 2.0, 0.3333333333333333, 1.0, 0.0)
+    Args:
+        chain: A chain that knows its graph.
+        level: j in 0..K-1.
+
+    Example:
+        >>> path = np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)
+        >>> chain = Chain.from_parents([[0, 0, 1, 1]], adjacency=path)
+        >>> step_quality(chain, 0)[:6]
+        (0, 4.0, 2.0, 0.3333333333333333, 1.0, 0.0)
     """
+    check_chain(chain)
     level = chain.check_level(level, highest=chain.num_levels - 1)
     batch = GraphBatch.of(chain.adjacency(level))
-    (row,) = _measured(batch, chain.parents[level], np.array([0, chain.sizes[level + 1]]))
+    (row,) = _statistics(batch, chain.parents[level], np.array([0, chain.sizes[level + 1]]))
     return StepQuality(level, *row.tolist())
 
 
-def _measured(batch: GraphBatch, parent: Ints, start: Ints) -> Floats:
-    """(graphs, 5) nodes, clusters, cut, balance, singletons of one step of all graphs."""
-    graphs = len(batch)
-    owner = np.repeat(np.arange(graphs), batch.sizes)
+def _statistics(batch: GraphBatch, parent: Ints, start: Ints) -> Floats:
+    """Return nodes, clusters, cut, balance and singletons of one step of each graph.
+
+    Args:
+        batch: The graphs, with N nodes together.
+        parent: (N,) cluster of each node, numbered through all graphs.
+        start: (graphs + 1,) first cluster of each graph, and the number of all clusters.
+
+    Returns:
+        (graphs, 5) statistics.
+    """
+    num_graphs = len(batch)
+    graph = np.repeat(np.arange(num_graphs), batch.sizes)
     row, column, weight = entry_rows(batch.adjacency), batch.adjacency.indices, batch.adjacency.data
     weight = np.where(row == column, 0, weight)
-    total = np.bincount(owner[row], weight, graphs)
-    between = np.bincount(owner[row], weight * (parent[row] != parent[column]), graphs)
+    total = np.bincount(graph[row], weight, num_graphs)
+    between = np.bincount(graph[row], weight * (parent[row] != parent[column]), num_graphs)
     members, clusters = np.bincount(parent), np.diff(start)
     columns = [
         batch.sizes,
@@ -70,18 +86,26 @@ def _measured(batch: GraphBatch, parent: Ints, start: Ints) -> Floats:
 
 
 def dataset_quality(batches: Iterable[tuple[GraphBatch, list[Steps]]]) -> list[StepQuality]:
-    """Per level the means over those graphs that still have something to merge there."""
+    """Return the means per level over the graphs with more than one node on it.
+
+    Args:
+        batches: Batches of graphs, each with the steps of its graphs.
+    """
     levels: dict[int, list[Floats]] = {}
     for batch, steps in batches:
-        depth = max(len(parents) for parents, _ in steps)
-        for level in range(depth):
-            # A graph that has come down to one node earlier than others stays there.
-            own = [p[level] if level < len(p) else np.zeros(1, np.int64) for p, _ in steps]
-            start = np.concatenate([[0], np.cumsum([p.max() + 1 for p in own])])
-            parent = np.concatenate(own) + np.repeat(start[:-1], batch.sizes)
-            spent = [seconds[level] if level < len(seconds) else 0.0 for _, seconds in steps]
-            rows = np.column_stack([_measured(batch, parent, start), spent])
+        num_levels = max(len(parents) for parents, _ in steps)
+        for level in range(num_levels):
+            # A graph that reached one node earlier than others keeps it.
+            parents = [p[level] if level < len(p) else np.zeros(1, np.int64) for p, _ in steps]
+            start = np.concatenate([[0], np.cumsum([p.max() + 1 for p in parents])])
+            parent = np.concatenate(parents) + np.repeat(start[:-1], batch.sizes)
+            times = [seconds[level] if level < len(seconds) else 0.0 for _, seconds in steps]
+            rows = np.column_stack([_statistics(batch, parent, start), times])
             levels.setdefault(level, []).append(rows[batch.sizes > 1])
             batch = coarse_batch(batch, parent, start)
-    means = {level: np.concatenate(rows) for level, rows in levels.items()}
-    return [StepQuality(k, *m.mean(axis=0).tolist()) for k, m in means.items() if len(m)]
+    tables = {level: np.concatenate(rows) for level, rows in levels.items()}
+    return [
+        StepQuality(level, *table.mean(axis=0).tolist())
+        for level, table in tables.items()
+        if len(table)
+    ]

@@ -319,15 +319,15 @@ def test_errors():
     graph = as_data(random_graph(12, np.random.default_rng(1)), x=torch.ones(12, 1))
     chained, modes = AddHaarChain(num_levels=2)(graph), AddEigenModes(2, num_levels=2)(graph)
     for bad in (0, -1, 1.5, True, None, "2"):
-        with pytest.raises(HaarPoolError, match="num_modes 1, 2, 3"):
+        with pytest.raises(HaarPoolError, match="num_modes >= 1"):
             EigenPooling(0, bad)
-        with pytest.raises(HaarPoolError, match="num_modes 1, 2, 3"):
+        with pytest.raises(HaarPoolError, match="num_modes >= 1"):
             AddEigenModes(bad)
-        with pytest.raises(HaarPoolError, match="num_modes 1, 2, 3"):
+        with pytest.raises(HaarPoolError, match="num_modes >= 1"):
             cluster_modes(hp.build_chain(graph), 0, bad)
     with pytest.raises(HaarPoolError, match="a level"):
         EigenPooling(-1)
-    with pytest.raises(HaarPoolError, match=r"a level in 0\.\.0"):
+    with pytest.raises(HaarPoolError, match=r"level in 0\.\.0"):
         cluster_modes(hp.Chain.from_parents([[0, 0]], adjacency=np.eye(2)), 1, 2)
     with pytest.raises(HaarPoolError, match="knows its graph"):
         cluster_modes(hp.Chain.from_parents([[0, 0]]), 0, 2)
