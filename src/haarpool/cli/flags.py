@@ -65,8 +65,8 @@ def with_flags(error: HaarPoolError) -> str:
     """Return the message of an error with flags in the place of parameters.
 
     Example:
-        >>> with_flags(HaarPoolError("epochs >= 1", "0", "pass epochs=10, or class_weights=True"))
-        'expected --epochs >= 1, got 0; pass --epochs 10, or --class-weights'
+        >>> with_flags(HaarPoolError("epochs >= 1", "0", "pass sizes=[4, 1] or symmetrize=True"))
+        'expected --epochs >= 1, got 0; pass --sizes 4,1 or --symmetrize'
     """
     settings = [one for cls in (Recipe, RunConfig) for one in fields(cls) if one.metadata]
     flags = {one.name: flag_of(one.name, one.metadata) for one in settings} | _FLAGS
@@ -78,7 +78,8 @@ def with_flags(error: HaarPoolError) -> str:
             return "--open"
         if value in ("", "True"):
             return flags[name]
-        return f"{flags[name]} {value.strip(chr(34))}"
+        plain = re.sub(r'["\[\]]|(?<=,) ', "", value)  # "x" -> x and [16, 4] -> 16,4
+        return f"{flags[name]} {plain}"
 
     def translate(text: str) -> str:
         text = re.sub(rf'\b({names})=("[^"]*"|\[[^]]*\]|[^\s,;)]*)', assignment, text)
