@@ -9,7 +9,7 @@ the `measure` by which the members of a cluster count.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
@@ -164,10 +164,18 @@ class Chain:
                 "a chain made from parents alone",
                 "pass adjacency= to Chain.from_parents",
             )
-        graphs = [self._input_graph]
-        for parent in self.parents:
+        graphs = [self._input_graph, *self._derived.pop("coarse_graphs", list)()]
+        for parent in self.parents[len(graphs) - 1 :]:
             graphs.append(coarse_graph(graphs[-1], parent))
         return tuple(graphs)
+
+    def _keep_coarse_graphs(self, graphs: Callable[[], list[sparse.csr_array]]) -> None:
+        """Keep coarse graphs of levels 1, 2, ... that are known, instead of computing them again.
+
+        Args:
+            graphs: Returns them when they are needed.
+        """
+        self._derived["coarse_graphs"] = graphs
 
     def mass(self, level: int) -> Ints:
         """Return the number of nodes of G_0 below each node of level j, shape (N_j,)."""

@@ -49,8 +49,13 @@ def build_chain(graph: Any, recipe: Recipe, *, features: ArrayLike | None = None
     """
     adjacency = as_adjacency(graph, symmetrize=recipe.symmetrize)
     columns = None if features is None else as_features(features, adjacency.shape[0], recipe)
-    (steps,) = coarsen(GraphBatch.of(adjacency), recipe, columns)
-    return Chain(tuple(steps.parents), recipe.order, recipe.measure, adjacency)
+    coarse: list[GraphBatch] = []
+    (steps,) = coarsen(GraphBatch.of(adjacency), recipe, columns, coarse)
+    chain = Chain(tuple(steps.parents), recipe.order, recipe.measure, adjacency)
+    # Sums of whole numbers do not depend on their order; others may differ in the last bit.
+    if (adjacency.data % 1 == 0).all():
+        chain._keep_coarse_graphs(lambda: [batch.adjacency for batch in coarse])
+    return chain
 
 
 class Steps(NamedTuple):
@@ -65,13 +70,19 @@ class Steps(NamedTuple):
     seconds: list[float]
 
 
-def coarsen(batch: GraphBatch, recipe: Recipe, features: Floats | None = None) -> list[Steps]:
+def coarsen(
+    batch: GraphBatch,
+    recipe: Recipe,
+    features: Floats | None = None,
+    coarse: list[GraphBatch] | None = None,
+) -> list[Steps]:
     """Coarsen every graph of a batch; all graphs take a step at the same time.
 
     Args:
         batch: The graphs.
         recipe: All parameters of the chains.
         features: (N, d) node features of all graphs, or None.
+        coarse: A list that receives the coarse graphs of levels 1, ..., K-1.
 
     Returns:
         The steps of each graph. The time of a step is shared among the graphs by their nodes.
@@ -92,6 +103,8 @@ def coarsen(batch: GraphBatch, recipe: Recipe, features: Floats | None = None) -
         if recipe.num_levels is None and starts[-1][-1] == len(batch):
             break  # every graph has one node left
         batch = coarse_batch(batch, parent, starts[-1])
+        if coarse is not None:
+            coarse.append(batch)
         if features is not None:
             weight = np.bincount(parent, mass)
             sums = [np.bincount(parent, mass * column) for column in features.T]

@@ -158,8 +158,9 @@ def chain_tensors(
         dtype: of the edge weights.
     """
     top = np.zeros(chain.sizes[-1], np.int64)
-    graph = chain.adjacency(0, self_loops=True)
+    graph, *coarse = chain._graphs
     forest = Chain((*chain.parents, top), chain.order, chain.measure, graph)
+    forest._keep_coarse_graphs(lambda: coarse)
     return joined_tensors(forest, bases=bases, details=details, dtype=dtype).tensors
 
 
