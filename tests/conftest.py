@@ -1,5 +1,8 @@
+"""Settings of all tests, and the fixtures that many of them use."""
+
 import itertools
 import os
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -8,25 +11,36 @@ import pytest
 from hypothesis import settings
 from scipy import sparse
 
-collect_ignore = ["helpers"]  # holds no tests, and a script for another environment (`make wheel`)
+collect_ignore = ["helpers"]
 
-settings.register_profile("default", deadline=None, max_examples=60)
-# In CI the examples are the same in every run; locally new ones are tried each time.
-settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+# `make check` tries few random examples, `make test` many. In CI they are the same in every run.
+_SHARED = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
+settings.register_profile("quick", max_examples=20, **_SHARED)
+settings.register_profile("full", max_examples=60, **_SHARED)
+settings.load_profile("full")
+
+
+def pytest_runtest_setup(item):
+    """Skip what this machine cannot run."""
+    if item.get_closest_marker("browser") and shutil.which("chromium") is None:
+        pytest.skip("chromium is not installed")
+    if item.get_closest_marker("gpu"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("no GPU")
 
 
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
-    """A folder to work in, with a cache of its own."""
+    """An empty working directory with its own cache."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture
 def without_data(workplace, monkeypatch):
-    """The same, where there is no data but what an installed package brings."""
+    """The same, without any dataset but those in installed packages."""
     monkeypatch.setenv("HAARPOOL_DATA", "")
 
 
@@ -43,8 +57,8 @@ def tu_graphs():
         edges = np.loadtxt(raw / f"{name}_A.txt", delimiter=",", dtype=np.int64) - 1
         graph = np.loadtxt(raw / f"{name}_graph_indicator.txt", dtype=np.int64) - 1
         n = len(graph)
-        whole = sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
+        adjacency = sparse.csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), (n, n))
         cuts = np.searchsorted(graph, np.arange(graph[-1] + 2))
-        return [whole[a:b, a:b] for a, b in itertools.pairwise(cuts)]
+        return [adjacency[a:b, a:b] for a, b in itertools.pairwise(cuts)]
 
     return read

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data, InMemoryDataset
 from torch_geometric.data.datapipes import DatasetAdapter
@@ -20,12 +20,7 @@ from torch_geometric.transforms import BaseTransform, Compose, Constant
 import haarpool as hp
 from haarpool.data import AddHaarChain, ChainData
 from haarpool.nn import HaarPooling, HaarReadout
-from helpers.strategies import DEVICES, chains, close
-
-each_device = pytest.mark.parametrize("device", DEVICES)
-needs_cuda = pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="memory is pinned for a GPU, and there is none"
-)
+from helpers.strategies import at_most, chains, close, each_device
 
 
 def graph(nodes: int, degree: float = 3.0, seed: int = 0, columns: int = 3) -> Data:
@@ -270,14 +265,14 @@ def test_loader_that_shuffles(workers):
     assert all(same(data, by_size[data.num_nodes]) for data in seen)
 
 
-@needs_cuda
+@pytest.mark.gpu
 def test_loader_that_pins():
     (batch,) = DataLoader(CARRIED, batch_size=6, pin_memory=True)
     assert batch.haar_tree_0.is_pinned()
     assert all(map(same, batch.to_data_list(), CARRIED))
 
 
-@needs_cuda
+@pytest.mark.gpu
 def test_pin_memory():
     pinned = CARRIED[1].clone().pin_memory()
     assert pinned.haar_basis_1.is_pinned()
@@ -360,7 +355,7 @@ def test_pooling_of_a_batch_has_the_reference_as_its_blocks(data, num_levels):
         assert close(out.x, np.concatenate(expected))
 
 
-@settings(max_examples=20)
+@at_most(20)
 @given(st.data(), st.integers(1, 3))
 def test_every_graph_comes_back_out_of_any_batch(data, num_levels):
     many = data.draw(st.lists(chains(num_levels=num_levels, max_nodes=12), min_size=1, max_size=5))

@@ -9,7 +9,7 @@ import joblib
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse import csgraph
@@ -17,7 +17,7 @@ from scipy.sparse import csgraph
 import haarpool as hp
 from haarpool.chains.clustering import find_method, registry
 from haarpool.chains.clustering.packing import packed
-from helpers.strategies import graphs
+from helpers.strategies import at_most, graphs
 
 METHODS = sorted(hp.clusterings())
 FREE = {"dbscan", "hdbscan", "leiden", "louvain", "optics"}  # choose the number of clusters
@@ -49,7 +49,7 @@ def test_the_methods_of_the_paper_and_more_are_there():
 
 
 @pytest.mark.parametrize("method", METHODS)
-@settings(max_examples=25)
+@at_most(25)
 @given(graph=graphs(), num_levels=st.integers(1, 4), top=st.sampled_from([1, None]))
 def test_any_graph(method, graph, num_levels, top):
     before = graph.copy()

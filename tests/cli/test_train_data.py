@@ -2,7 +2,6 @@
 
 import csv
 import json
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import torch
 from torch_geometric.data import Data
 
 from haarpool.datasets import find_dataset
-from helpers.commands import HAARPOOL, run
+from helpers.commands import run_main
 
 pytestmark = pytest.mark.usefixtures("workplace")
 SMALL = ("--arch", "GC8-HP-FC8", "--epochs", 2, "--quiet")
@@ -41,26 +40,26 @@ def read(path):
 
 
 def test_a_table_of_molecules_with_classes(table):
-    out, err = run("train", "mol.csv", "--target", "kind", *SMALL, "--split", "scaffold")
+    out, err, _ = run_main("train", "mol.csv", "--target", "kind", *SMALL, "--split", "scaffold")
     assert err.count("\n") == 1
     assert "line 5 'not a molecule'" in err
     config = json.loads(Path("runs/mol-1/config.json").read_text())
     assert config["data"]["classes"] == ["none", "ring"]
-    _, err = run("predict", "runs/mol-1", "mol.csv", "--out", "new.csv")
+    err = run_main("predict", "runs/mol-1", "mol.csv", "--out", "new.csv").err
     assert "line 5" in err
     header, *rows = read("new.csv")
     assert header == ["line", "smiles", "prediction", "p(none)", "p(ring)"]
     assert len(rows) == 80
     assert [row[0] for row in rows[:5]] == ["2", "3", "4", "6", "7"]
     assert [row[1] for row in rows] == [row[1] for row in table[1:] if row[0] != "bad"]
-    _, err = run("predict", "runs/mol-1", "mol.csv", "--strict", "--out", "x.csv", code=2)
+    err = run_main("predict", "runs/mol-1", "mol.csv", "--strict", "--out", "x.csv", code=2).err
     assert "line 5" in err
     assert not Path("x.csv").exists()
     assert "test accuracy" in out
 
 
 def test_values_in_their_units_with_some_missing(table):
-    run("train", "mol.csv", "--target", "oxygen,length", *SMALL, "--out", "run")
+    run_main("train", "mol.csv", "--target", "oxygen,length", *SMALL, "--out", "run")
     config = json.loads(Path("run/config.json").read_text())
     assert config["data"]["task"] == "regression"
     assert config["data"]["target_names"] == ["oxygen", "length"]
@@ -68,7 +67,7 @@ def test_values_in_their_units_with_some_missing(table):
     assert header[2:] == [
         "target oxygen", "target length", "prediction oxygen", "prediction length",
     ]  # fmt: skip
-    run("predict", "run", "mol.csv", "--out", "new.csv")
+    run_main("predict", "run", "mol.csv", "--out", "new.csv")
     header, *rows = read("new.csv")
     assert header == ["line", "smiles", "oxygen", "length"]
     lengths = np.array([float(row[3]) for row in rows])
@@ -81,9 +80,11 @@ def test_few_labels(table):
         "smiles,y\n" + "".join(f"{'C' * (i + 1)}O,{i % 2}\n" for i in range(12))
     )
     for seed in range(3):
-        out, _ = run("train", "few.csv", "--target", "y", *SMALL, "--seed", seed, "--json")
+        out = run_main("train", "few.csv", "--target", "y", *SMALL, "--seed", seed, "--json").out
         assert set(json.loads(out)["scores"]) >= {"accuracy"}
-    out, _ = run("train", "few.csv", "--target", "y", "--task", "regression", *SMALL, "--json")
+    out = run_main(
+        "train", "few.csv", "--target", "y", "--task", "regression", *SMALL, "--json"
+    ).out
     assert "NaN" not in out
     assert set(json.loads(out)["scores"]) == {"mae", "rmse"}
     rows = [
@@ -92,29 +93,25 @@ def test_few_labels(table):
     ]
     with open("two.csv", "w", newline="") as file:
         csv.writer(file).writerows(rows)
-    outcomes = {
-        run_code("train", "two.csv", "--target", "y,z", *SMALL, "--seed", s) for s in range(8)
-    }
-    assert outcomes == {0, 2}  # without a value of z to learn from it is refused
-
-
-def run_code(*arguments):
-    done = subprocess.run([HAARPOOL, *map(str, arguments)], capture_output=True, text=True)
-    assert "Traceback" not in done.stderr
-    assert done.returncode == 0 or "a value of 'z' in every training part" in done.stderr
-    return done.returncode
+    codes = set()
+    for seed in range(8):
+        arguments = ("train", "two.csv", "--target", "y,z", *SMALL, "--seed", seed)
+        _, err, code = run_main(*arguments, code=None)
+        assert code == 0 or "a value of 'z' in every training part" in err
+        codes.add(code)
+    assert codes == {0, 2}  # without a value of z to learn from it is refused
 
 
 def test_many_blocks_are_the_same_as_one(table):
     """Predictions do not depend on which graphs stand together."""
-    run("train", "mol.csv", "--target", "kind", *SMALL, "--out", "run")
+    run_main("train", "mol.csv", "--target", "kind", *SMALL, "--out", "run")
     rows = [["smiles"], *([smiles] for _, smiles, *_ in molecules(3000, seed=1))]
     with open("many.csv", "w", newline="") as file:
         csv.writer(file).writerows(rows)
     with open("few.csv", "w", newline="") as file:
         csv.writer(file).writerows([rows[0], *rows[2001:2011]])
-    run("predict", "run", "many.csv", "--out", "many-out.csv")
-    run("predict", "run", "few.csv", "--out", "few-out.csv")
+    run_main("predict", "run", "many.csv", "--out", "many-out.csv")
+    run_main("predict", "run", "few.csv", "--out", "few-out.csv")
     many, few = read("many-out.csv"), read("few-out.csv")
     assert len(many) == 3001
     for one, other in zip(many[2001:2011], few[1:], strict=True):
@@ -125,8 +122,8 @@ def test_many_blocks_are_the_same_as_one(table):
 def test_a_folder_and_a_list(monkeypatch):
     monkeypatch.setenv("HAARPOOL_DATA", "")
     folder = find_dataset("MUTAG")
-    run("train", folder, *SMALL, "--features", "labels+degree", "--out", "run")
-    out, _ = run("predict", "run", folder)
+    run_main("train", folder, *SMALL, "--features", "labels+degree", "--out", "run")
+    out = run_main("predict", "run", folder).out
     assert len(out.splitlines()) == 189
     rng = np.random.default_rng(0)
     graphs = []
@@ -138,20 +135,20 @@ def test_a_folder_and_a_list(monkeypatch):
             Data(x=torch.rand(6, 2), edge_index=edges, edge_weight=weights, y=torch.tensor([i % 3]))
         )
     torch.save(graphs, "graphs.pt")
-    run("train", "graphs.pt", *SMALL, "--split", "kfold:4", "--out", "list")
+    run_main("train", "graphs.pt", *SMALL, "--split", "kfold:4", "--out", "list")
     result = json.loads(Path("list/result.json").read_text())
     assert result["repeats"] == 4
     for data in graphs:
         del data.y  # not needed to predict
     torch.save(graphs, "new.pt")
-    out, _ = run("predict", "list", "new.pt")
+    out = run_main("predict", "list", "new.pt").out
     assert out.splitlines()[0] == "graph,prediction,p(0),p(1),p(2)"
 
 
 @pytest.mark.usefixtures("tu_graphs")  # skips where there are none
 @pytest.mark.parametrize("name", ["qm7", "PROTEINS", "MUTAGEN"])
 def test_the_real_datasets(name):
-    run("train", name, "--preset", "paper", "--epochs", 1, "--quiet", "--out", "run")
+    run_main("train", name, "--preset", "paper", "--epochs", 1, "--quiet", "--out", "run")
     assert Path("run/report.html").stat().st_size > 20_000
     config = json.loads(Path("run/config.json").read_text())
     graphs = {"qm7": 7165, "PROTEINS": 1113, "MUTAGEN": 4337}[name]
@@ -164,8 +161,8 @@ def test_the_real_datasets(name):
 def test_triangles_are_made_here(monkeypatch):
     """Without data and without network; the published split is the default."""
     monkeypatch.setenv("HAARPOOL_DATA", "")
-    run("train", "triangles", "--arch", "GIN16-HP-GIN16-MP", "--epochs", 1, "--quiet", "--domain",
-        "vertex", "--out", "run")  # fmt: skip
+    arch = ("--arch", "GIN16-HP-GIN16-MP", "--domain", "vertex")
+    run_main("train", "triangles", *arch, "--epochs", 1, "--quiet", "--out", "run")
     result = json.loads(Path("run/result.json").read_text())
     assert result["graphs"] == {"train": [30000], "validation": [5000], "test": [10000]}
     config = json.loads(Path("run/config.json").read_text())

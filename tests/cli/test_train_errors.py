@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ import torch
 from torch_geometric.data import Data
 
 from haarpool.datasets import find_dataset
-from helpers.commands import HAARPOOL, run
+from helpers.commands import run_main
 
 pytestmark = pytest.mark.usefixtures("without_data")
 
@@ -21,13 +19,13 @@ def trained(tmp_path_factory):
     """A run on MUTAG, made once."""
     folder = tmp_path_factory.mktemp("runs") / "mutag"
     small = ("--arch", "GC8-HP-FC8", "--epochs", 2, "--quiet", "--out", folder)
-    run("train", "MUTAG", *small, HAARPOOL_DATA="", OMP_NUM_THREADS=1)
+    run_main("train", "MUTAG", *small, HAARPOOL_DATA="", OMP_NUM_THREADS=1)
     return folder
 
 
-def refused(*arguments, **environment):
+def error_of(*arguments, **environment):
     """The one line that a command says when it refuses."""
-    out, err = run(*arguments, code=2, **environment)
+    out, err, _ = run_main(*arguments, code=2, **environment)
     assert out == ""
     assert err.startswith("haarpool: ")
     assert err.count("\n") == 1, err
@@ -46,26 +44,22 @@ def mutag(tmp_path):
     return folder
 
 
-def test_no_such_dataset_ends_soon():
-    start = time.monotonic()
-    assert "did you mean MUTAG?" in refused("train", "MUTAH")
-    assert "did you mean" not in refused("train", "qqqqqqqqq")
-    assert time.monotonic() - start < 2 * 10
+def test_no_such_dataset():
+    assert "did you mean MUTAG?" in error_of("train", "MUTAH")
+    assert "did you mean" not in error_of("train", "qqqqqqqqq")
 
 
 def test_no_network():
     """A dataset that would have to come from a server that is not there."""
-    start = time.monotonic()
-    err = refused("train", "ENZYMES", HAARPOOL_TU_URL="http://127.0.0.1:9/")
+    err = error_of("train", "ENZYMES", HAARPOOL_TU_URL="http://127.0.0.1:9/")
     assert "ENZYMES" in err
     assert "--root" in err
-    assert time.monotonic() - start < 10 + 10  # the second ten: importing torch on a busy machine
 
 
 def test_empty_folder(tmp_path):
     (tmp_path / "empty").mkdir()
-    assert "NAME_A.txt" in refused("train", tmp_path / "empty")
-    assert "NAME_A.txt" in refused("info", tmp_path / "empty")
+    assert "NAME_A.txt" in error_of("train", tmp_path / "empty")
+    assert "NAME_A.txt" in error_of("info", tmp_path / "empty")
 
 
 def test_truncated_files_name_file_and_line(mutag):
@@ -76,7 +70,7 @@ def test_truncated_files_name_file_and_line(mutag):
         whole = path.read_text()
         cut = "\n".join(whole.splitlines()[:50]) + "\n"
         path.write_text(cut + ("17," if "line" in expected else ""))
-        err = refused("train", mutag.parent)
+        err = error_of("train", mutag.parent)
         assert expected in err
         assert path.name in err
         path.write_text(whole)
@@ -84,19 +78,19 @@ def test_truncated_files_name_file_and_line(mutag):
 
 def test_labels_missing(mutag):
     (mutag / "MINE_graph_labels.txt").unlink()
-    assert "labels of the graphs of MINE" in refused("train", mutag.parent)
+    assert "labels of the graphs of MINE" in error_of("train", mutag.parent)
     Path("m.csv").write_text("smiles,y\nCC,\nCCC,\nCO,\n")
-    assert "label" in refused("train", "m.csv", "--target", "y")
-    assert "label" in refused("train", "m.csv")
+    assert "label" in error_of("train", "m.csv", "--target", "y")
+    assert "label" in error_of("train", "m.csv")
 
 
 def test_one_class_only(mutag):
     (mutag / "MINE_graph_labels.txt").write_text("1\n" * 188)
-    assert "at least two classes" in refused("train", mutag.parent)
+    assert "at least two classes" in error_of("train", mutag.parent)
 
 
 def test_fewer_graphs_than_folds():
-    assert "at least 500 graphs" in refused("train", "MUTAG", "--split", "kfold:500")
+    assert "at least 500 graphs" in error_of("train", "MUTAG", "--split", "kfold:500")
 
 
 def test_nan_features(mutag):
@@ -104,27 +98,27 @@ def test_nan_features(mutag):
     lines = ["0.5"] * size
     lines[99] = "nan"
     (mutag / "MINE_node_attributes.txt").write_text("\n".join(lines) + "\n")
-    err = refused("train", mutag.parent, "--features", "attributes")
+    err = error_of("train", mutag.parent, "--features", "attributes")
     assert "line 100" in err or "graph 5" in err
     graphs = [Data(x=torch.ones(2, 1), edge_index=torch.zeros(2, 0, dtype=torch.long), y=i % 2)
               for i in range(20)]  # fmt: skip
     graphs[7].x[1] = float("inf")
     torch.save(graphs, "graphs.pt")
-    assert "graph 7" in refused("train", "graphs.pt")
+    assert "graph 7" in error_of("train", "graphs.pt")
 
 
 def test_csv_files():
     Path("binary.csv").write_bytes(bytes(range(256)) * 10)
-    assert "binary.csv" in refused("train", "binary.csv", "--target", "y")
+    assert "binary.csv" in error_of("train", "binary.csv", "--target", "y")
     Path("none.csv").write_text("smiles,y\nxx,1\nyy,0\n")
-    assert "SMILES" in refused("train", "none.csv", "--target", "y")
+    assert "SMILES" in error_of("train", "none.csv", "--target", "y")
     Path("some.csv").write_text("smiles,y\nCC,1\nyy,0\nCO,0\n")
-    assert "line 3" in refused("train", "some.csv", "--target", "y", "--strict")
-    assert "'z'" in refused("train", "some.csv", "--target", "z")
-    assert "smiles" in refused("train", "some.csv", "--target", "y", "--smiles", "mol")
+    assert "line 3" in error_of("train", "some.csv", "--target", "y", "--strict")
+    assert "'z'" in error_of("train", "some.csv", "--target", "z")
+    assert "smiles" in error_of("train", "some.csv", "--target", "y", "--smiles", "mol")
     Path("empty.csv").write_text("")
-    assert "empty.csv" in refused("train", "empty.csv", "--target", "y")
-    assert "nowhere.csv" in refused("train", "nowhere.csv", "--target", "y")
+    assert "empty.csv" in error_of("train", "empty.csv", "--target", "y")
+    assert "nowhere.csv" in error_of("train", "nowhere.csv", "--target", "y")
 
 
 def test_a_pickle_is_not_executed():
@@ -133,7 +127,7 @@ def test_a_pickle_is_not_executed():
             return (Path.touch, (Path("executed"),))
 
     torch.save([Evil()], "evil.pt")
-    assert "evil.pt" in refused("train", "evil.pt")
+    assert "evil.pt" in error_of("train", "evil.pt")
     assert not Path("executed").exists()
 
 
@@ -159,63 +153,63 @@ SETTINGS = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_settings(name):
     arguments, part = SETTINGS[name]
-    assert part in refused("train", "MUTAG", *arguments)
+    assert part in error_of("train", "MUTAG", *arguments)
 
 
 def test_the_papers_settings_are_for_its_datasets(mutag):
-    assert "a dataset of the paper" in refused("train", mutag.parent, "--preset", "paper")
+    assert "a dataset of the paper" in error_of("train", mutag.parent, "--preset", "paper")
 
 
 def test_a_run_goes_on_as_it_was_begun(trained):
-    err = refused("train", "--resume", trained, "--epochs", 50, "--lr", 0.1)
+    err = error_of("train", "--resume", trained, "--epochs", 50, "--lr", 0.1)
     assert "epochs, lr" in err
-    assert "source" in refused("train", "NCI1", "--resume", trained)
+    assert "source" in error_of("train", "NCI1", "--resume", trained)
 
 
 def test_a_folder_that_is_taken():
     Path("taken").mkdir()
     Path("taken/file").write_text("mine")
-    assert "name another one with --out" in refused("train", "MUTAG", "--out", "taken")
+    assert "name another one with --out" in error_of("train", "MUTAG", "--out", "taken")
     assert Path("taken/file").read_text() == "mine"
 
 
 def test_runs_that_cannot_be_used(trained, tmp_path):
-    assert "nothing there" in refused("predict", "nowhere", "MUTAG")
-    assert "the folder of a run at nowhere" in refused("train", "--resume", "nowhere")
+    assert "nothing there" in error_of("predict", "nowhere", "MUTAG")
+    assert "the folder of a run at nowhere" in error_of("train", "--resume", "nowhere")
     Path("empty").mkdir()
-    assert "config.json" in refused("predict", "empty", "MUTAG")
+    assert "config.json" in error_of("predict", "empty", "MUTAG")
     newer = shutil.copytree(trained, tmp_path / "newer")
     config = json.loads((newer / "config.json").read_text())
     (newer / "config.json").write_text(json.dumps(config | {"format": 99}))
-    assert "format 99; install a newer haarpool" in refused("predict", newer, "MUTAG")
-    assert "format 99" in refused("train", "--resume", newer)
+    assert "format 99; install a newer haarpool" in error_of("predict", newer, "MUTAG")
+    assert "format 99" in error_of("train", "--resume", newer)
     broken = shutil.copytree(trained, tmp_path / "broken")
     weights = (broken / "model.safetensors").read_bytes()
     (broken / "model.safetensors").write_bytes(weights[:-10])
-    assert "a whole model.safetensors" in refused("predict", broken, "MUTAG")
+    assert "a whole model.safetensors" in error_of("predict", broken, "MUTAG")
     (broken / "config.json").write_text('{"format": 1')
-    assert "a whole config.json" in refused("predict", broken, "MUTAG")
+    assert "a whole config.json" in error_of("predict", broken, "MUTAG")
     classes = config["data"] | {"classes": ["-1", "0", "1"]}
     (broken / "config.json").write_text(json.dumps(config | {"data": classes}))
     (broken / "model.safetensors").write_bytes(weights)
-    assert "3 names for 2 outputs" in refused("predict", broken, "MUTAG")
+    assert "3 names for 2 outputs" in error_of("predict", broken, "MUTAG")
     (broken / "config.json").write_text('{"format": 1}')
     (broken / "model.safetensors").write_bytes(weights)
-    assert "a whole config.json" in refused("predict", broken, "MUTAG")
+    assert "a whole config.json" in error_of("predict", broken, "MUTAG")
 
 
 def test_checkpoints_that_cannot_be_used(trained, tmp_path):
     broken = shutil.copytree(trained, tmp_path / "broken")
     shutil.copy(broken / "model.safetensors", broken / "checkpoint.safetensors")
-    assert "a whole checkpoint.safetensors" in refused("train", "--resume", broken)
+    assert "a whole checkpoint.safetensors" in error_of("train", "--resume", broken)
     (broken / "checkpoint.safetensors").write_bytes(b"")
-    assert "a whole checkpoint.safetensors" in refused("train", "--resume", broken)
+    assert "a whole checkpoint.safetensors" in error_of("train", "--resume", broken)
     (broken / "checkpoint.safetensors").unlink()
     (broken / "result.json").unlink()
     (broken / "metrics.jsonl").write_bytes(b"{}\n\xff\n")
-    assert "a whole" in refused("train", "--resume", broken)
+    assert "a whole" in error_of("train", "--resume", broken)
     (broken / "split.json").unlink()
-    assert "a whole split.json" in refused("train", "--resume", broken)
+    assert "a whole split.json" in error_of("train", "--resume", broken)
 
 
 def test_one_way_edges(mutag):
@@ -223,33 +217,34 @@ def test_one_way_edges(mutag):
     (mutag / "MINE_edge_labels.txt").unlink()
     (mutag / "MINE_A.txt").write_text("\n".join(edges[1:]) + "\n")
     small = ("--arch", "GC8-HP-FC8", "--epochs", 1, "--quiet", "--out", "run")
-    assert "--symmetrize" in refused("train", mutag.parent, *small)
-    run("train", mutag.parent, *small, "--symmetrize")
+    assert "--symmetrize" in error_of("train", mutag.parent, *small)
+    run_main("train", mutag.parent, *small, "--symmetrize")
 
 
 def test_graphs_that_do_not_fit(trained, mutag):
     Path("m.csv").write_text("smiles\nCC\n")
-    assert "columns 'labels'" in refused("predict", trained, "m.csv")
+    assert "columns 'labels'" in error_of("predict", trained, "m.csv")
     labels = (mutag / "MINE_node_labels.txt").read_text().splitlines()
     owner = (mutag / "MINE_graph_indicator.txt").read_text().splitlines()
     labels[2000] = "77"
     (mutag / "MINE_node_labels.txt").write_text("\n".join(labels))
-    err = refused("predict", trained, mutag.parent, "--out", "new.csv")
+    err = error_of("predict", trained, mutag.parent, "--out", "new.csv")
     assert f"77 in graph {int(owner[2000]) - 1}" in err
     assert not Path("new.csv").exists()
 
 
 def test_a_full_disk_leaves_nothing_half_written(trained):
-    """A limit on the size of files stands for a disk that is full."""
+    """A limit on the size of files takes the part of a full disk."""
 
-    def limited(limit, *arguments):
-        command = f'ulimit -f {limit}; exec "$0" "$@"'
-        done = subprocess.run(
-            ["bash", "-c", command, HAARPOOL, *map(str, arguments)], capture_output=True, text=True
-        )
-        assert done.returncode == 2, done.stderr
-        assert "Traceback" not in done.stderr
-        return done.stderr.splitlines()[-1]
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def limited(kilobytes, *arguments):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024 * kilobytes, hard))
+        try:
+            return run_main(*arguments, code=2).err.splitlines()[-1]
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
     Path("new.csv").write_text("the old one")
     before = set(Path().iterdir())
@@ -260,10 +255,5 @@ def test_a_full_disk_leaves_nothing_half_written(trained):
     limited(100, "train", "MUTAG", *small, "--out", "run")
     left = {path.name for path in Path("run").iterdir()}
     assert left <= {"config.json", "split.json", "metrics.jsonl"}
-    run("train", "--resume", "run", "--quiet")  # with room again it goes on
+    run_main("train", "--resume", "run", "--quiet")  # with room again it goes on
     assert Path("run/report.html").exists()
-
-
-def test_debug_shows_where():
-    _, err = run("train", "MUTAH", "--debug", code=1)
-    assert "Traceback" in err

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import haarpool as hp
-from helpers.strategies import DEVICES, TOLERANCE, chains, close, parent_vectors, signal
+from helpers.strategies import TOLERANCE, chains, close, each_device, parent_vectors, signal
 
 # Every transform with its reference matrix, and the levels (above j) of its rows going in and out.
 # A new transform joins all tests by standing here.
@@ -22,7 +22,6 @@ TRANSFORMS = {
     "expand": (hp.expand, hp.compressive_basis, 1, 0),
 }
 each_transform = pytest.mark.parametrize("name", TRANSFORMS)
-each_device = pytest.mark.parametrize("device", DEVICES)
 
 FIGURE = hp.Chain.from_parents([[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]])
 UNEVEN = hp.Chain.from_parents([[1, 0, 1, 1, 2, 1, 1], [0, 0, 1]], measure="mass")

@@ -1,6 +1,7 @@
 """Dataset files for tests."""
 
 import os
+import sqlite3
 from pathlib import Path
 
 import networkx as nx
@@ -54,3 +55,16 @@ def write_qm7(path: Path, **changes) -> None:
     R[1, :3] = [[0, 0, 0], [2.0, 0, 0], [4.2, 0, 0]]
     Z = np.array([[8, 1, 1, 0], [1, 6, 7, 0]])
     savemat(path, {"R": R, "Z": Z, "T": [[-230.0, -310.0]]} | changes)
+
+
+def count_cached_chains(cache: Path) -> int:
+    """Number of chains in a cache that another process may be writing."""
+    if not (cache / "chains.sqlite").exists():
+        return 0
+    connection = sqlite3.connect(f"file:{cache / 'chains.sqlite'}?mode=ro", uri=True, timeout=10)
+    try:
+        return connection.execute("SELECT count(*) FROM chains").fetchone()[0]
+    except sqlite3.OperationalError:  # the table is not there yet
+        return 0
+    finally:
+        connection.close()

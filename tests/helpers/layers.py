@@ -12,11 +12,10 @@ import haarpool as hp
 from haarpool.data import ChainData
 from haarpool.nn import HaarConv, HaarPooling, HaarReadout, HaarUnpooling
 from haarpool.nn.readout import STATISTICS
-from helpers.strategies import DEVICES, chains
+from helpers.strategies import chains
 
 DOMAINS = ["haar", "vertex"]
 each_domain = pytest.mark.parametrize("domain", DOMAINS)
-each_device = pytest.mark.parametrize("device", DEVICES)
 each_details = pytest.mark.parametrize("details", [None, "energy", "full"])
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
+from hypothesis import settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -16,7 +18,14 @@ TOLERANCE = {
     torch.bfloat16: 2e-2,  # 8 bits of mantissa, rounded once on the way in and once on the way out
 }
 
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+each_device = pytest.mark.parametrize(
+    "device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+)
+
+
+def at_most(max_examples: int) -> settings:
+    """Fewer examples than the profile, for tests whose examples are large."""
+    return settings(max_examples=min(max_examples, settings().max_examples))
 
 
 def close(actual, expected, dtype=torch.float64) -> bool:

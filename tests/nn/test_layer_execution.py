@@ -122,7 +122,7 @@ def test_nothing_is_read_back(name):
         results(apply, layer, x, BATCH)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU to wait for")
+@pytest.mark.gpu
 @each_case
 def test_no_host_synchronisation(name):
     level, layer, apply = case(name)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import block_diag
 from torch import nn
@@ -42,7 +42,7 @@ from helpers.layers import (
     together,
     whole,
 )
-from helpers.strategies import TOLERANCE, chains, close
+from helpers.strategies import TOLERANCE, at_most, chains, close
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +67,7 @@ def test_the_reference_is_one():
 @each_domain
 @each_details
 @pytest.mark.parametrize("dtype", TOLERANCE)
-@settings(max_examples=15)
+@at_most(15)
 @given(many=lists_of_chains())
 def test_pooling_equals_the_reference(domain, details, dtype, many):
     data = together(many)
@@ -86,7 +86,7 @@ def test_pooling_equals_the_reference(domain, details, dtype, many):
             assert close(out.details, whole(owner, many, j).T @ dropped.square(), dtype)
 
 
-@settings(max_examples=20)
+@at_most(20)
 @given(lists_of_chains())
 def test_the_coarse_graph_is_that_of_the_chain(many):
     data = together(many)
@@ -114,7 +114,7 @@ def test_one_pooling_to_one_node_is_the_scaled_sum(domain, measure):
 
 
 @each_domain
-@settings(max_examples=30)
+@at_most(30)
 @given(many=lists_of_chains())
 def test_unpooling_restores(domain, many):
     data = together(many)
@@ -125,7 +125,7 @@ def test_unpooling_restores(domain, many):
 
 
 @each_domain
-@settings(max_examples=30)
+@at_most(30)
 @given(many=lists_of_chains())
 def test_unpooling_is_the_transpose(domain, many):
     data = together(many)
@@ -136,7 +136,7 @@ def test_unpooling_is_the_transpose(domain, many):
 
 
 @each_domain
-@settings(max_examples=30)
+@at_most(30)
 @given(many=lists_of_chains())
 def test_parseval(domain, many):
     data = together(many)
@@ -160,7 +160,7 @@ def test_energies_of_a_constant_are_never_negative():
 # ------------------------------------------------------------------ readout
 
 
-@settings(max_examples=30)
+@at_most(30)
 @given(many=lists_of_chains())
 def test_readout_equals_the_formulas_graph_by_graph(many):
     data, K = together(many), many[0].num_levels
@@ -181,7 +181,7 @@ def test_readout_equals_the_formulas_graph_by_graph(many):
         assert result.shape[1] == layer.out_channels(2, K)
 
 
-@settings(max_examples=30)
+@at_most(30)
 @given(many=lists_of_chains())
 def test_energies_and_the_top_add_up(many):
     """n · energy² over all levels, and the square of what is left on top: Σ x² of each graph."""
@@ -261,7 +261,7 @@ def filter_by_coefficient(conv, chain):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@settings(max_examples=30)
+@at_most(30)
 @given(many=lists_of_chains())
 def test_convolution_equals_the_reference(dtype, many):
     data, K = together(many), many[0].num_levels
@@ -280,7 +280,7 @@ def test_the_filter_changes_nothing_at_first():
     assert close(conv(BATCH.x, BATCH), conv.lin(BATCH.x))
 
 
-@settings(max_examples=20)
+@at_most(20)
 @given(chains(), st.integers(0, 2**32 - 1))
 def test_convolution_follows_the_numbers_of_nodes(chain, seed):
     """Equivariant: relabelled nodes have the same rows in another order."""

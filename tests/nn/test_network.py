@@ -289,7 +289,7 @@ def test_it_prints_its_architecture():
     assert build_model(Architecture.parse(text), 3, 2).arch == Architecture.parse(text)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU to wait for")
+@pytest.mark.gpu
 @pytest.mark.parametrize("text", PAPER)
 def test_the_host_never_waits_for_the_device(text):
     model = build_model(text, FEATURES, 2).cuda()

@@ -1,0 +1,134 @@
+"""`haarpool chain`, `methods` and `cache`."""
+
+import json
+import os
+import signal
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import haarpool as hp
+from haarpool.datasets import read_graphs
+from haarpool.datasets.encoding import Encoding
+from helpers.commands import HAARPOOL, run_in_terminal, run_main, run_until_signal
+from helpers.files import write_tu
+from helpers.graphs import random_graphs
+
+
+def test_chains_into_the_cache_and_out_of_it(root, cache):
+    out, err, _ = run_main("chain", "RANDOM", "--root", root, "--levels", 3, "--cache", cache)
+    assert out.startswith("RANDOM, spectral: 30 graphs; 30 chains computed in ")
+    assert out.endswith(f"cache: {cache}/chains.sqlite\n")
+    assert err == ""
+    out = run_main("chain", "RANDOM", "--levels", 3, HAARPOOL_DATA=root, HAARPOOL_CACHE=cache).out
+    assert "0 chains computed" in out
+    assert "30 from the cache" in out
+    graphs = read_graphs("RANDOM", root).batch
+    assert hp.precompute(graphs, 3, cache=cache).cached == 30
+    out = run_main("chain", root / "RANDOM", "--levels", 3, "--no-cache", "--jobs", 2).out
+    assert "30 chains computed" in out
+    assert "cache:" not in out
+
+
+def test_every_argument_reaches_the_chain(root, cache):
+    graphs = read_graphs("RANDOM", root)
+    run_main(
+        *("chain", "RANDOM", "--root", root, "--cache", cache, "--method", "kmeans", "--open"),
+        *("--ratio", "0.5,0.4", "--seed", 7, "--features", "--option", "n_init=3"),
+    )
+    chains = hp.precompute(
+        graphs.batch, ratio=[0.5, 0.4], top=None, method="kmeans", seed=7, n_init=3, cache=cache,
+        features=np.split(Encoding.fit(graphs).encode(graphs), graphs.start[1:-1]),
+    )  # fmt: skip
+    assert chains.cached == 30
+    run_main("chain", "RANDOM", "--root", root, "--cache", cache, "--sizes", "9,3", "--symmetrize")
+    assert hp.precompute(graphs.batch, sizes=[9, 3], cache=cache).cached == 30
+    run_main("chain", "RANDOM", "--root", root, "--cache", cache, "--sizes", "paper", "--levels", 2)
+    assert hp.precompute(graphs.batch, 2, sizes="paper", cache=cache).cached == 30
+
+
+@pytest.mark.parametrize("value", ["False", "false", "0"])
+def test_values_of_options_are_python_or_json(root, cache, value):
+    run_main(
+        *("chain", "RANDOM", "--root", root, "--cache", cache, "--levels", 2),
+        *("--method", "metis", "--option", f"recursive={value}"),
+    )
+    graphs = read_graphs("RANDOM", root).batch
+    wanted = 0 if value == "0" else False
+    chains = hp.precompute(graphs, 2, method="metis", recursive=wanted, cache=cache)
+    assert chains.cached == 30
+
+
+def test_statistics(root, cache):
+    arguments = ("chain", "RANDOM", "--root", root, "--cache", cache, "--levels", 2, "--stats")
+    out = run_main(*arguments, "--method", "spectral,matching").out
+    lines = out.splitlines()
+    names = ["level", "nodes", "clusters", "edge", "cut", "balance", "singletons", "ms"]
+    assert lines[1].split() == names
+    assert [line.split()[0] for line in lines[2:4]] == ["0", "1"]
+    assert lines[4].startswith("RANDOM, matching:")
+    found = json.loads(run_main(*arguments, "--json").out)
+    (result,) = found
+    assert (result["cached"], result["graphs"]) == (30, 30)
+    graphs = read_graphs("RANDOM", root).batch
+    steps = [hp.step_quality(hp.build_chain(graph, 2), 0) for graph in graphs]
+    assert np.isclose(result["levels"][0]["cut"], np.mean([s.cut for s in steps]))
+    assert np.isclose(result["levels"][0]["balance"], np.mean([s.balance for s in steps]))
+    assert np.isclose(result["levels"][0]["singletons"], np.mean([s.singletons for s in steps]))
+    assert f"{result['levels'][0]['cut']:.1%}" == lines[2].split()[3]
+
+
+def test_methods_are_listed():
+    out = run_main("methods").out
+    for name, summary in hp.clusterings().items():
+        assert f"{name}  " in out
+        assert summary in out
+    assert max(map(len, out.splitlines())) <= 100
+    assert set(json.loads(run_main("methods", "--json").out)) == set(hp.clusterings())
+
+
+def test_cache_info_and_clear(root, cache):
+    assert run_main("cache", "--info", "--cache", cache).out.startswith("0 chains")
+    assert not cache.exists()
+    run_main("chain", "RANDOM", "--root", root, "--cache", cache)
+    info = json.loads(run_main("cache", "--info", "--json", "--cache", cache).out)
+    assert info["chains"] == 30
+    assert info["bytes"] == (cache / "chains.sqlite").stat().st_size
+    assert run_main("cache", "--clear", HAARPOOL_CACHE=cache).out.startswith("removed 30 chains")
+    assert list(cache.iterdir()) == []
+
+
+def test_a_bar_on_a_terminal(cache, tmp_path):
+    """Progress goes to stderr, and only if that is a terminal."""
+    folder = write_tu(tmp_path, "RANDOM", random_graphs(80))
+    arguments = ("chain", folder, "--method", "metis", "--cache", cache)
+    shown = run_in_terminal(HAARPOOL, *arguments, TQDM_MININTERVAL="0")
+    assert "chains:" in shown
+    assert "graphs/s" in shown
+    assert "0/80" in shown
+    assert "32/80" in shown
+
+
+def test_a_real_dataset(tmp_path):
+    root = os.environ.get("HAARPOOL_DATA")
+    if not root:
+        pytest.skip("HAARPOOL_DATA is not set: no real datasets here")
+    out = run_main("chain", "MUTAG", "--levels", 3, "--cache", tmp_path, "--stats", "--json").out
+    (result,) = json.loads(out)
+    assert result["graphs"] == 188
+    assert result["levels"][0]["nodes"] == pytest.approx(17.93, abs=0.005)
+    assert len(nx.from_scipy_sparse_array(read_graphs("MUTAG").batch[0])) == 17
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_and_resumed(number, tmp_path, cache):
+    folder = write_tu(tmp_path, "RANDOM", random_graphs(80))
+    arguments = ("chain", folder, "--method", "metis", "--levels", 3, "--cache", cache)
+    second_chunk = ("haarpool.chains.cache:ChainCache", "write", "", 2)
+    err = run_until_signal(number, second_chunk, *arguments).err
+    assert "run it again to go on" in err
+    assert "Traceback" not in err
+    (again,) = json.loads(run_main(*arguments, "--json").out)
+    assert again["cached"] == 32
+    assert again["computed"] == 80 - 32

@@ -1,0 +1,132 @@
+"""Runs that are interrupted or killed, and go on to the numbers of a run that was not."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from helpers.commands import HAARPOOL, HANGS, run_main, run_until_signal, start_process, wait_until
+from helpers.runs import numbers, same_weights, train
+
+pytestmark = pytest.mark.usefixtures("without_data")
+ENDLESS = ("MUTAG", "--arch", "GC8-HP-FC8", "--epochs", 100_000, "--patience", 100_000)
+
+
+def checkpoint(number):
+    """The moment before the checkpoint of an epoch: its metrics are in the log already."""
+    return "os", "replace", "checkpoint.safetensors", number
+
+
+def settings(arch):
+    return ("MUTAG", "--arch", arch, "--epochs", 6, "--repeats", 2, "--dropout", 0.5,
+            "--schedule", "cosine", "--quiet")  # fmt: skip
+
+
+def check_unfinished(folder):
+    assert Path(folder, "checkpoint.safetensors").exists()
+    assert not Path(folder, "model.safetensors").exists()
+    run_main("predict", folder, "MUTAG", code=2)  # not yet
+
+
+def check_finished(folder, whole):
+    """Finish a run; its numbers are those of the whole one."""
+    assert train("--resume", folder)["folder"] == folder
+    assert not Path(folder, "checkpoint.safetensors").exists()
+    assert numbers(folder) == numbers(whole)
+    same_weights(folder, whole)
+    assert train("--resume", folder)["repeats"] == 2  # complete: nothing more to do
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_to_the_same_numbers():
+    """Killed twice by SIGKILL, once in each repeat."""
+    arguments = settings("GC8-HP-GC8-HP-FC8")
+    train(*arguments, "--out", "whole")
+    run_until_signal(signal.SIGKILL, checkpoint(3), "train", *arguments, "--out", "cut")
+    check_unfinished("cut")
+    run_until_signal(signal.SIGKILL, checkpoint(7), "train", "--resume", "cut", "--quiet")
+    check_unfinished("cut")
+    check_finished("cut", "whole")
+
+
+@pytest.mark.parametrize("arch", ["GC8-HP-GC8-HP-FC8", "GIN8-TP-GIN8-SUM", "2GC8-DP-GC8-AP"])
+def test_an_interrupted_run_goes_on_to_the_same_numbers(arch, monkeypatch):
+    """Interrupted at any moment of writing a checkpoint, twice."""
+    arguments = settings(arch)
+    train(*arguments, "--out", "whole")
+    replace = os.replace
+
+    def interrupt_at(number):
+        def counted(source, target, **options):
+            nonlocal number
+            number -= str(target).endswith("checkpoint.safetensors")
+            if number == 0:
+                raise KeyboardInterrupt
+            return replace(source, target, **options)
+
+        monkeypatch.setattr(os, "replace", counted)
+
+    interrupt_at(3)
+    run_main("train", *arguments, "--out", "cut", code=130)
+    check_unfinished("cut")
+    interrupt_at(7)
+    run_main("train", "--resume", "cut", "--quiet", code=130)
+    check_unfinished("cut")
+    monkeypatch.setattr(os, "replace", replace)
+    check_finished("cut", "whole")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_how_to_go_on(number):
+    with start_process(
+        HAARPOOL, "train", *ENDLESS, "--out", "cut", stderr=subprocess.PIPE
+    ) as process:
+        wait_until(Path("cut/checkpoint.safetensors").exists, process)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=HANGS)
+    assert process.returncode == 128 + number
+    assert err.endswith("haarpool train --resume cut\n")
+    assert "Traceback" not in err
+    check_resumable("cut")
+
+
+def check_resumable(folder):
+    """It goes on; meanwhile and afterwards no other run may use its folder."""
+    metrics = Path(folder, "metrics.jsonl")
+    before = len(metrics.read_text().splitlines())
+    with start_process(HAARPOOL, "train", "--resume", folder, "--quiet") as process:
+        wait_until(lambda: len(metrics.read_text().splitlines()) > before + 2, process)
+        err = run_main("train", "--resume", folder, code=2).err
+        assert "another process" in err
+        process.send_signal(signal.SIGINT)
+        assert process.wait(HANGS) == 130
+    epochs = [json.loads(line)["epoch"] for line in metrics.read_text().splitlines()]
+    assert epochs == list(range(1, len(epochs) + 1))
+    err = run_main("train", "MUTAG", "--out", folder, code=2).err
+    assert f"haarpool train --resume {folder}" in err
+    config = Path(folder, "config.json")
+    digest = json.loads(config.read_text())["data"]["digest"]
+    config.write_text(config.read_text().replace(digest, "0"))
+    err = run_main("train", "--resume", folder, code=2).err
+    assert "start a new run" in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.3, 1.0, 2.0])
+def test_interrupted_at_any_moment(seconds):
+    """Also while packages are imported, whose complaints would fill the screen."""
+    with start_process(
+        HAARPOOL, "train", *ENDLESS, "--out", "cut", stderr=subprocess.PIPE
+    ) as process:
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=HANGS)
+    assert process.returncode in (130, -signal.SIGINT)
+    if process.returncode == 130:  # else Python itself was not up yet
+        assert err.startswith("haarpool: interrupted")
+        assert err.count("\n") == 1
