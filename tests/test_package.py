@@ -1,24 +1,16 @@
 """The package as installed: lazy imports, names, typing, version."""
 
-import subprocess
-import sys
 from importlib import metadata, resources
 
 import pytest
 
 import haarpool as hp
-
-
-def run(code: str) -> str:
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    return result.stdout.strip()
+from helpers.commands import run_python
 
 
 def test_importing_costs_nothing():
     loaded = "import sys, haarpool; print({'numpy', 'scipy', 'torch'} & set(sys.modules))"
-    assert run(loaded) == "set()"
+    assert run_python(loaded).out == "set()\n"
 
 
 def test_chains_and_bases_need_neither_torch_nor_pyg():
@@ -27,7 +19,7 @@ def test_chains_and_bases_need_neither_torch_nor_pyg():
         "hp.haar_basis(hp.build_chain([[0, 1], [1, 0]], 1));"
         "print({'torch', 'torch_geometric', 'networkx', 'matplotlib'} & set(sys.modules))"
     )
-    assert run(code) == "set()"
+    assert run_python(code).out == "set()\n"
 
 
 def test_layers_come_with_pyg_alone():
@@ -35,7 +27,7 @@ def test_layers_come_with_pyg_alone():
         "import sys, haarpool.nn;"
         "print({'networkx.drawing', 'matplotlib', 'sklearn', 'torch_scatter'} & set(sys.modules))"
     )
-    assert run(code) == "set()"
+    assert run_python(code).out == "set()\n"
 
 
 def test_every_name_is_there_and_listed():

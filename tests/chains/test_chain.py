@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 
 import networkx as nx
 import numpy as np
@@ -14,6 +12,7 @@ from scipy import sparse
 from torch_geometric.data import Data
 
 from haarpool import Chain, HaarPoolError, as_adjacency, build_chain
+from helpers.commands import run_python
 from helpers.strategies import chains, graphs
 
 PARENTS = [[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]]
@@ -214,11 +213,8 @@ def test_the_digest_is_the_same_in_another_process():
         "import networkx as nx; from haarpool import build_chain;"
         "print(build_chain(nx.karate_club_graph(), num_levels=3).digest)"
     )
-    here = build_chain(nx.karate_club_graph(), num_levels=3).digest
-    there = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
-    assert there.strip() == here
+    digest = build_chain(nx.karate_club_graph(), num_levels=3).digest
+    assert run_python(code).out.strip() == digest
 
 
 def test_html():

@@ -1,8 +1,7 @@
 """Every registered clustering: any graph, exactly K steps, the same chain every time."""
 
 import itertools
-import subprocess
-import sys
+import os
 from importlib import import_module
 
 import joblib
@@ -17,6 +16,7 @@ from scipy.sparse import csgraph
 import haarpool as hp
 from haarpool.chains.clustering import find_method, registry
 from haarpool.chains.clustering.packing import packed
+from helpers.commands import run_python
 from helpers.strategies import at_most, graphs
 
 METHODS = sorted(hp.clusterings())
@@ -109,10 +109,8 @@ for method in sorted(hp.clusterings()):
 def test_same_seed_same_chain_in_another_process_with_other_threads():
     outputs = set()
     for threads in ("1", "2"):
-        env = {"OMP_NUM_THREADS": threads, "PYTHONHASHSEED": threads, "PATH": ""}
-        command = [sys.executable, "-c", PROGRAM]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
-        outputs.add(done.stdout)
+        env = os.environ | {"OMP_NUM_THREADS": threads, "PYTHONHASHSEED": threads}
+        outputs.add(run_python(PROGRAM, env=env).out)
     assert len(outputs) == 1
     assert len(outputs.pop().splitlines()) == len(METHODS)
 

@@ -4,8 +4,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 
@@ -16,6 +14,7 @@ import pytest
 import haarpool as hp
 from haarpool.chains.cache import ChainCache
 from haarpool.chains.workers import connected
+from helpers.commands import run_main
 from helpers.files import write_tu
 from helpers.graphs import random_graphs
 
@@ -81,10 +80,9 @@ def test_dask_by_address(dask_cluster):
 def test_dask_from_the_shell(dask_cluster, tmp_path):
     folder = write_tu(tmp_path, "RANDOM", random_graphs(40))
     address = dask_cluster.scheduler_address
-    arguments = ["chain", str(folder), "--levels", "2", "--no-cache", "--json"]
-    command = [sys.executable, "-m", "haarpool", *arguments, "--backend", "dask"]
-    done = subprocess.run([*command, "--address", address], capture_output=True, check=True)
-    assert json.loads(done.stdout)[0]["computed"] == 40
+    arguments = ("chain", folder, "--levels", 2, "--no-cache", "--json")
+    out = run_main(*arguments, "--backend", "dask", "--address", address).out
+    assert json.loads(out)[0]["computed"] == 40
 
 
 def test_ray():
@@ -112,7 +110,6 @@ def test_nobody_at_the_address(monkeypatch):
     monkeypatch.setattr("haarpool.chains.workers.CONNECT_SECONDS", 1)
     pytest.importorskip("distributed", reason="the extra haarpool[dask]")
     address = f"tcp://127.0.0.1:{unused_port()}"
-    start = time.monotonic()
     with (
         pytest.raises(
             hp.HaarPoolError, match=rf"Dask scheduler at {address}.*no connection.*start it"
@@ -120,7 +117,6 @@ def test_nobody_at_the_address(monkeypatch):
         connected("dask", address),
     ):
         pass
-    assert time.monotonic() - start < 20
     pytest.importorskip("ray", reason="the extra haarpool[ray]")
     for bad in (f"127.0.0.1:{unused_port()}", "nowhere"):
         with (

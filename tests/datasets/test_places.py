@@ -1,8 +1,6 @@
 """Where datasets are found: folders, packages, the network."""
 
 import http.server
-import subprocess
-import sys
 import threading
 import zipfile
 from functools import partial
@@ -21,6 +19,7 @@ from haarpool.datasets import (
     read_graphs,
 )
 from haarpool.datasets.names import TU_NAMES
+from helpers.commands import run_python
 from helpers.errors import error_with
 from helpers.files import write_qm7, write_tiny_tu
 
@@ -179,11 +178,10 @@ def test_nothing_heavy_is_loaded(tmp_path):
     write_tiny_tu(tmp_path / "TINY")
     code = (
         "import sys\nfrom haarpool.datasets import read_graphs, summary\n"
-        "import haarpool.features\nsummary(read_graphs(sys.argv[1]))\n"
+        "import haarpool.datasets.encoding\nsummary(read_graphs(sys.argv[1]))\n"
         "print({'torch', 'torch_geometric', 'rdkit', 'sklearn', 'grakel'} & set(sys.modules))"
     )
-    command = [sys.executable, "-c", code, tmp_path / "TINY"]
-    assert subprocess.run(command, capture_output=True, text=True).stdout == "set()\n"
+    assert run_python(code, tmp_path / "TINY").out == "set()\n"
 
 
 def test_any_form_of_graphs(tmp_path):
