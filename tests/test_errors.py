@@ -332,7 +332,7 @@ CASES = {
     "integers": (lambda: hp.adjoint(CHAIN, X.astype(int)), "floating", "int64", "float32"),
     "bool tensor": (lambda: hp.adjoint(CHAIN, torch.ones(4) > 0), "floating", "bool", "float32"),
     "long double": (
-        lambda: hp.adjoint(CHAIN, X.astype(np.longdouble)), "torch knows", "float", "float64",
+        lambda: hp.adjoint(CHAIN, X.astype(np.longdouble)), "torch supports", "float", "float64",
     ),
     "a list": (lambda: hp.adjoint(CHAIN, [1.0] * 4), "numpy array", "list", "np.asarray"),
     "a scalar": (lambda: hp.adjoint(CHAIN, np.ones(())), "(N,)", "scalar", "row"),
@@ -351,22 +351,22 @@ CASES = {
     "rows of algorithm1": (lambda: hp.algorithm1(CHAIN, np.ones(8)), "(4,)", "(8,)", "level="),
     "complex algorithm1": (lambda: hp.algorithm1(CHAIN, 1j * X), "real", "complex", "level="),
     "no chain in the plan": (
-        lambda: hp.TransformPlan.from_chains([CHAIN, "chain"]), "nothing else", "str", "list",
+        lambda: hp.TransformPlan.from_chains([CHAIN, "chain"]), "only chains", "str", "list",
     ),
     # coefficients
     "parts": (lambda: hp.join(CHAIN, [X[:1], X[:1]]), "[1, 1, 2]", "[1, 1]", "split"),
     "columns of parts": (
         lambda: hp.join(CHAIN, [X[:1], X[:1, :1], X[:2]]), "parts", "columns", "split",
     ),
-    "keep as bool": (lambda: hp.threshold(CHAIN, X, True), "share in (0, 1]", "True", "keep=0.1"),
-    "keep as text": (lambda: hp.threshold(CHAIN, X, "all"), "share in (0, 1]", "all", "keep=0.1"),
-    "value as text": (lambda: hp.threshold(CHAIN, X, value="1"), ">= 0", "'1'", "magnitude"),
+    "keep as bool": (lambda: hp.threshold(CHAIN, X, True), "keep >= 0", "True", "keep=0.1"),
+    "keep as text": (lambda: hp.threshold(CHAIN, X, "all"), "keep in (0, 1]", "all", "keep=0.1"),
+    "value as text": (lambda: hp.threshold(CHAIN, X, value="1"), "value in [0", "'1'", "magnitude"),
     "no parts": (lambda: hp.join(CHAIN, []), "parts", "none", "list"),
     "keep and value": (lambda: hp.threshold(CHAIN, X, 2, value=1), "either", "both", "number"),
     "neither": (lambda: hp.threshold(CHAIN, X), "either", "none", "number"),
-    "keep negative": (lambda: hp.threshold(CHAIN, X, -1), "share in (0, 1]", "-1", "keep=0.1"),
-    "keep above one": (lambda: hp.threshold(CHAIN, X, 1.5), "share in (0, 1]", "1.5", "keep=0.1"),
-    "value negative": (lambda: hp.threshold(CHAIN, X, value=-1), ">= 0", "-1", "magnitude"),
+    "keep negative": (lambda: hp.threshold(CHAIN, X, -1), "keep >= 0", "-1", "keep=0.1"),
+    "keep above one": (lambda: hp.threshold(CHAIN, X, 1.5), "keep in (0, 1]", "1.5", "keep=0.1"),
+    "value negative": (lambda: hp.threshold(CHAIN, X, value=-1), "value in [0", "-1", "magnitude"),
     "mode": (lambda: hp.threshold(CHAIN, X, 1, mode="mild"), "soft", "'mild'", "choose"),
     "dense basis": (
         lambda: hp.haar_basis(hp.Chain.from_parents([np.zeros(100_000, int)])),

@@ -1,1 +1,1 @@
-"""From a chain to Haar coefficients: the reference bases and the fast transforms."""
+"""Haar coefficients of signals on chains: the reference bases and the fast transforms."""

@@ -1,9 +1,9 @@
-"""What one does with Haar coefficients: cut them by level, put them together, keep the largest."""
+"""Operations on Haar coefficients: split by level, join, threshold."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from haarpool._types import Ints
+from haarpool._validate import choice, real_number, whole_number
 from haarpool.chains.chain import Chain
 from haarpool.chains.chain_checks import checked_level
 from haarpool.errors import HaarPoolError
@@ -19,15 +21,21 @@ from haarpool.haar.signals import Signal, as_rows, checked_rows
 
 
 def split(chain: Chain | TransformPlan, c: Signal, level: int = 0) -> list[Signal]:
-    """Cut coefficients of a level j into [coarse, details of K-1, ..., details of j].
+    """Split the coefficients of level j into [coarse, details of K-1, ..., details of j].
 
-    The coarse part are the N_K coefficients of the top level; the details of level i are
-    N_i - N_{i+1} rows. Parts can be changed in place without a change to `c`. `join` puts them
-    together again.
+    Args:
+        chain: A chain, or a plan of many chains.
+        c: (N_j,), (N_j, d) or (..., N_j, d) coefficients.
+        level: j in 0..K.
 
-    >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
-    >>> [part.tolist() for part in split(chain, np.array([1.0, 2.0, 3.0]))]
-    [[1.0], [2.0], [3.0]]
+    Returns:
+        The N_K coefficients of the top level, then the N_i - N_{i+1} details of each level
+        i = K-1, ..., j. The parts are copies: changing them does not change `c`.
+
+    Example:
+        >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
+        >>> [part.tolist() for part in split(chain, np.array([1.0, 2.0, 3.0]))]
+        [[1.0], [2.0], [3.0]]
     """
     plan, rows, back = as_rows(chain, c)
     level = checked_rows(plan, rows, level, up=0)
@@ -37,26 +45,35 @@ def split(chain: Chain | TransformPlan, c: Signal, level: int = 0) -> list[Signa
 
 
 def join(chain: Chain | TransformPlan, parts: Sequence[Signal], level: int = 0) -> Signal:
-    """Put the parts that `split` gives together again.
+    """Join the parts that `split` returned.
 
-    >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
-    >>> join(chain, split(chain, np.array([1.0, 2.0, 3.0]))).tolist()
-    [1.0, 2.0, 3.0]
+    Args:
+        chain: A chain, or a plan of many chains.
+        parts: The list of `split`.
+        level: j in 0..K.
+
+    Returns:
+        (N_j,), (N_j, d) or (..., N_j, d) coefficients.
+
+    Example:
+        >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
+        >>> join(chain, split(chain, np.array([1.0, 2.0, 3.0]))).tolist()
+        [1.0, 2.0, 3.0]
     """
-    entries = [as_rows(chain, part) for part in parts]
-    if not entries:
-        raise HaarPoolError("the parts that split gives", "none", "pass its whole list")
-    plan, _, back = entries[0]
+    checked = [as_rows(chain, part) for part in parts]
+    if not checked:
+        raise HaarPoolError("the parts that split returns", "none", "pass the complete list")
+    plan, _, back = checked[0]
     level = checked_level(level, plan.num_levels, repr(plan))
-    first, top, *others = plan.part_sizes(level)
-    rows: list[Tensor] = [entry[1] for entry in entries]
-    got, expected = [r.shape[-2] for r in rows], [first + top, *others]
+    first, top, *details = plan.part_sizes(level)
+    rows: list[Tensor] = [part[1] for part in checked]
+    got, expected = [r.shape[-2] for r in rows], [first + top, *details]
     columns = {r.shape[:-2] + r.shape[-1:] for r in rows}
     if got != expected or len(columns) > 1:
         raise HaarPoolError(
             f"parts with {expected} rows for level {level}",
             f"{got} rows" + " and different columns" * (len(columns) > 1),
-            "pass the list that split gave, for the same chain and level",
+            "pass the list that split returned for the same chain and level",
         )
     pieces = plan.cut(rows[0], plan.num_levels) + rows[1:]
     return back(plan.paste(torch.cat(pieces, -2), level))
@@ -73,74 +90,88 @@ def threshold(
 ) -> Signal:
     """Set small coefficients to zero, for compression (`keep`) or denoising (`value`).
 
-    Since the basis is orthonormal, keeping the largest gives the best approximation of the signal
-    by that many Haar vectors, and the squared error is the sum of the squares that were dropped.
+    The basis is orthonormal, so the largest coefficients give the best approximation of the signal
+    by this number of Haar vectors, and the squared error is the sum of the squares of the others.
 
     Args:
-        chain, c, level: as in `forward_transform`; every column of every graph by itself.
-        keep: how many coefficients to keep: an int, or a share of N_j in (0, 1], rounded up. Of
-            equal magnitudes the coarser is kept.
-        value: instead of `keep`, zero all below this magnitude.
-        mode: "hard" leaves the others as they are, "soft" moves them towards zero by the largest
-            magnitude that was dropped (`keep`) or by `value`.
+        chain: A chain, or a plan of many chains.
+        c: (N_j,), (N_j, d) or (..., N_j, d) coefficients; each column of each graph is separate.
+        keep: Number of coefficients to keep, or their share of N_j in (0, 1], rounded up. Of equal
+            magnitudes the coarser coefficient is kept.
+        value: Instead of `keep`, set all coefficients below this magnitude to zero.
+        mode: "hard" does not change the other coefficients; "soft" moves them towards zero by the
+            largest magnitude that was set to zero (`keep`) or by `value`.
+        level: j in 0..K.
 
-    >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
-    >>> threshold(chain, np.array([5.0, -1.0, 2.0]), keep=2).tolist()
-    [5.0, 0.0, 2.0]
-    >>> threshold(chain, np.array([5.0, -1.0, 2.0]), value=1.5, mode="soft").tolist()
-    [3.5, 0.0, 0.5]
+    Returns:
+        Coefficients of the same shape and type as `c`.
+
+    Example:
+        >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
+        >>> threshold(chain, np.array([5.0, -1.0, 2.0]), keep=2).tolist()
+        [5.0, 0.0, 2.0]
+        >>> threshold(chain, np.array([5.0, -1.0, 2.0]), value=1.5, mode="soft").tolist()
+        [3.5, 0.0, 0.5]
     """
     plan, rows, back = as_rows(chain, c)
     level = checked_rows(plan, rows, level, up=0)
-    if mode not in ("hard", "soft"):
-        raise HaarPoolError('mode "hard" or "soft"', f"{mode!r}", "choose one of the two")
+    choice("mode", mode, ("hard", "soft"))
     if (keep is None) == (value is None):
         raise HaarPoolError(
             "either keep= or value=", "both or none", "pass a number to keep, or a magnitude"
         )
     magnitude = rows.abs()
     if value is not None:
-        if not (isinstance(value, Real) and value >= 0):
-            raise HaarPoolError("value >= 0", f"{value!r}", "pass the magnitude to cut at")
-        cut = magnitude.new_tensor(min(float(value), torch.finfo(magnitude.dtype).max))
+        value = real_number("value", value, includes_maximum=True, remedy="pass a magnitude")
+        cut = magnitude.new_tensor(min(value, torch.finfo(magnitude.dtype).max))
         kept = magnitude >= value
     else:
-        kept, cut = _largest(plan, magnitude, level, keep)
+        sizes = plan.graph_sizes[:, level]
+        kept, cut = _largest(magnitude, sizes, _number_to_keep(keep, sizes))
     if mode == "soft":
         rows = rows - cut * rows.sgn()
     return back(torch.where(kept, rows, torch.zeros_like(rows)))
 
 
-def _largest(
-    plan: TransformPlan, magnitude: Tensor, level: int, keep: float | None
-) -> tuple[Tensor, Tensor]:
-    """Which coefficients to keep, and for each the largest magnitude that its column drops."""
-    sizes = plan.graph_sizes[:, level]
-    whole = isinstance(keep, Integral)
-    usable = isinstance(keep, Real) and not isinstance(keep, bool)
-    if keep is None or not usable or not (keep >= 0 if whole else 0 < keep <= 1):
-        raise HaarPoolError(
-            "keep as a whole number >= 0, or as a share in (0, 1]",
-            f"{keep!r}",
-            "pass for example keep=10 or keep=0.1",
-        )
-    wanted = min(keep, int(sizes.max())) if whole else np.ceil(keep * sizes - 1e-9)
-    number = np.minimum(sizes, wanted).astype(np.int64)
+def _number_to_keep(keep: float | None, sizes: Ints) -> Ints:
+    """Return the number of coefficients to keep in each graph, shape (graphs,)."""
+    remedy = "pass a number such as keep=10, or a share such as keep=0.1"
+    if isinstance(keep, Integral):
+        number = whole_number("keep", keep, 0, remedy=remedy)
+        return np.minimum(sizes, min(number, int(sizes.max())))
+    share = real_number(
+        "keep", keep, 0, 1, includes_minimum=False, includes_maximum=True, remedy=remedy
+    )
+    number_per_graph: Ints = np.minimum(sizes, np.ceil(share * sizes - 1e-9)).astype(np.int64)
+    return number_per_graph
+
+
+def _largest(magnitude: Tensor, sizes: Ints, number: Ints) -> tuple[Tensor, Tensor]:
+    """Find the largest coefficients of each graph.
+
+    Args:
+        magnitude: (..., N_j, d) magnitudes of the coefficients, graph by graph.
+        sizes: (graphs,) coefficients of each graph.
+        number: (graphs,) coefficients to keep in each graph.
+
+    Returns:
+        Whether to keep each coefficient, and the largest magnitude that its column drops.
+    """
     begin = np.cumsum(sizes) - sizes
 
     def rows(per_graph: NDArray[Any]) -> Tensor:
         return torch.from_numpy(np.repeat(per_graph, sizes)).to(magnitude.device)[:, None]
 
-    # Row numbers graph by graph, in each by falling magnitude: sort by magnitude, then by graph.
+    # Row numbers graph by graph, in each by descending magnitude: sort by magnitude, then by graph.
     order = magnitude.mT.contiguous().argsort(dim=-1, descending=True, stable=True).mT
-    if plan.num_graphs > 1:
+    if len(sizes) > 1:
         graph = rows(np.arange(len(sizes)))[:, 0]
         order = order.gather(-2, graph[order].argsort(dim=-2, stable=True))
-    place = torch.empty_like(order).scatter_(-2, order, _row_numbers(order))
+    rank = torch.empty_like(order).scatter_(-2, order, _row_numbers(order))
     dropped = np.where(number < sizes, begin + number, -1)
-    falling = torch.nn.functional.pad(magnitude.gather(-2, order), (0, 0, 0, 1))  # row -1 is zero
-    cut = falling.index_select(-2, rows(dropped % (sizes.sum() + 1))[:, 0])
-    return place < rows(begin + number), cut
+    descending = torch.nn.functional.pad(magnitude.gather(-2, order), (0, 0, 0, 1))  # row -1: zero
+    cut = descending.index_select(-2, rows(dropped % (sizes.sum() + 1))[:, 0])
+    return rank < rows(begin + number), cut
 
 
 def _row_numbers(like: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The plan: chains as index and weight tensors on a device, what the fast transforms read."""
+"""The plan of the fast transforms: chains as index and weight tensors on a device."""
 
 from __future__ import annotations
 
@@ -17,77 +17,80 @@ from haarpool.chains.adjacency import ranges
 from haarpool.chains.chain import Chain
 from haarpool.errors import HaarPoolError
 
-# Rows of a block: on the CPU what fits its cache; elsewhere more, since every launch costs.
+# Rows of a block: on the CPU it fits into the cache; elsewhere larger, as each launch takes time.
 BLOCK_ROWS = {"cpu": 2**13}
 BLOCK_ROWS_ELSEWHERE = 2**18
 
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """One round of a tree that sums inside segments: neighbours in pairs, an odd last one alone.
+    """One round of pairwise sums inside segments; a last row without a partner is a pair alone.
 
-    All rounds together are O(N), and a sum of k terms has a rounding error of O(log k).
+    All rounds together take O(N) time, and a sum of k terms has a rounding error of O(log k).
     """
 
-    first: Tensor  # (pairs,) row of the first element of each pair
-    pair: Tensor  # (rows,) the pair that a row belongs to
-    full: Tensor  # pairs that have a second element, and the rows of both
-    left: Tensor
-    right: Tensor
+    first: Tensor  # (pairs,) first row of each pair
+    pair: Tensor  # (rows,) pair of each row
+    full: Tensor  # pairs with two rows
+    left: Tensor  # first row of each pair in `full`
+    right: Tensor  # second row of each pair in `full`
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterBlock:
-    """Whole clusters of one level, few enough that what is computed on the way stays in cache.
+    """Complete clusters of one level, few enough that intermediate results fit into the cache.
 
-    A "place" counts the n rows of the block cluster by cluster. With m and M as in
-    `haarpool.haar.basis`, r = sqrt(m), h = r · f, and sums over members of the same cluster:
+    The n rows of a block are sorted cluster by cluster. With m and M as in `haarpool.haar.basis`,
+    r = sqrt(m), h = r · f, and sums over members of the same cluster:
 
         coarse      s   = norm · Σ_t h_t
         detail      d_t = own_t · h_t - others_t · Σ_{i>t} h_i
         transposed  f_i = r_i · (norm · s + own_i · d_i - Σ_{t<i} others_t · d_t)
     """
 
-    nodes: Tensor  # (n,) place -> row of a signal that enters on this level: node ids
-    ranks: Tensor  # (n,) place -> row of what the step below gives: nodes in order
-    cluster: Tensor  # (n,) place -> cluster of the block
-    details: Tensor  # places of all members but the last of each cluster
+    nodes: Tensor  # (n,) node id of each row, its row in a signal on this level
+    ranks: Tensor  # (n,) rank of this node, its row in the result of the level below
+    cluster: Tensor  # (n,) number of its cluster in the block
+    details: Tensor  # rows of all members except the last of each cluster
     r: Tensor  # (n, 1)
-    own: Tensor  # (n, 1), like `others` zero at the last member of a cluster
-    others: Tensor  # (n, 1)
+    own: Tensor  # (n, 1), zero at the last member of a cluster
+    others: Tensor  # (n, 1), zero at the last member of a cluster
     norm: Tensor  # (clusters, 1)
     pairings: tuple[Pairing, ...]
-    coarse_rows: slice  # of all coarse rows and all details of the level, those of this block
-    detail_rows: slice
+    coarse_rows: slice  # the clusters of the block among all clusters of the level
+    detail_rows: slice  # its details among all details of the level
 
 
 @dataclass(frozen=True, eq=False)
 class CoefficientLayout:
-    """Coefficients of many graphs on one level stand graph by graph, but are computed part by part:
-    the first of every graph, the details of level K of every graph, of K-1, and so on.
+    """The order of the coefficients of many graphs on one level.
+
+    Users see them graph by graph. They are computed part by part: the first coefficient of every
+    graph, the details of level K of every graph, the details of level K-1, and so on.
     """
 
-    to_parts: Tensor  # row part by part -> row graph by graph
+    to_parts: Tensor  # for each row in the order of parts, its row in the order of graphs
     to_graphs: Tensor  # the inverse
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformPlan:
-    """One or many chains, ready for the transforms: `hp.adjoint(plan, x)`.
+    """One or many chains, prepared for the transforms: `hp.adjoint(plan, x)`.
 
-    Graphs do not mix: each has its own basis, and the rows of signals and of coefficients stand
-    graph by graph.
+    Each graph has its own basis. The rows of signals and of coefficients are sorted graph by graph.
 
     Attributes:
+        chains: The chains, all with K levels.
         graph_sizes: (graphs, K+1) number of nodes of each graph on each level.
         sizes: (N_0, ..., N_K) of all graphs together.
-        steps: the blocks of levels 0..K; level K puts the top of each graph into one cluster.
-        layouts: of the coefficients of levels 0..K; none are needed for a single graph.
-        device: where the tensors are.
+        steps: Blocks of levels 0..K; on level K the nodes of each graph form one cluster.
+        layouts: Layouts of the coefficients of levels 0..K; `None` for a single graph.
+        device: Device of the tensors.
 
-    >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
-    >>> TransformPlan.from_chains([chain, chain])
-    TransformPlan(2 graphs: 6 -> 4 -> 2, cpu)
+    Example:
+        >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
+        >>> TransformPlan.from_chains([chain, chain])
+        TransformPlan(2 graphs: 6 -> 4 -> 2, cpu)
     """
 
     chains: tuple[Chain, ...]
@@ -101,23 +104,28 @@ class TransformPlan:
     def from_chains(
         cls, chains: Iterable[Chain], device: torch.device | str | None = None
     ) -> TransformPlan:
-        """The plan of chains that all have the same number of levels."""
+        """Build the plan of chains that all have the same number of levels.
+
+        Args:
+            chains: One chain or several.
+            device: Device of the tensors, by default the CPU.
+        """
         chains = (chains,) if isinstance(chains, Chain) else tuple(chains)
-        kinds = sorted({type(chain).__name__ for chain in chains} - {"Chain"})
-        if not chains or kinds:
+        other_types = sorted({type(chain).__name__ for chain in chains} - {"Chain"})
+        if not chains or other_types:
             raise HaarPoolError(
-                "at least one chain, and nothing else",
-                f"{kinds or 'none'}",
+                "at least one chain, and only chains",
+                f"{other_types or 'none'}",
                 "pass a list of chains",
             )
-        depths = {chain.num_levels for chain in chains}
-        if len(depths) > 1:
+        num_levels = {chain.num_levels for chain in chains}
+        if len(num_levels) > 1:
             raise HaarPoolError(
                 "chains with the same number of levels in one plan",
-                f"chains with {sorted(depths)} levels",
+                f"chains with {sorted(num_levels)} levels",
                 "build all of them with the same num_levels",
             )
-        # A bare "cuda" means the current one; a tensor knows which that is.
+        # "cuda" is the current GPU; the device of a tensor has its number.
         device = torch.empty(0, device=device or "cpu").device
         sizes = np.array([chain.sizes for chain in chains], np.int64)
         steps = tuple(_blocks(chains, j, sizes, device) for j in range(sizes.shape[1]))
@@ -128,7 +136,7 @@ class TransformPlan:
         return cls(chains, sizes, totals, steps, layouts, device)
 
     def to(self, device: torch.device | str) -> TransformPlan:
-        """The same plan on another device."""
+        """Return the same plan on another device."""
         return TransformPlan.from_chains(self.chains, device)
 
     @property
@@ -138,23 +146,35 @@ class TransformPlan:
 
     @property
     def num_graphs(self) -> int:
-        """How many chains the plan holds."""
+        """Number of chains of the plan."""
         return len(self.graph_sizes)
 
     def part_sizes(self, level: int) -> list[int]:
-        """Rows of each part that `cut` gives."""
+        """Return the number of rows of each part that `cut` returns."""
         bounds = [0, self.num_graphs, *self.sizes[level:][::-1]]
         return [stop - start for start, stop in pairwise(bounds)]
 
     def cut(self, c: Tensor, level: int) -> list[Tensor]:
-        """Coefficients of a level, rows graph by graph -> [the first of every graph, then the
-        details of levels K, ..., level], each graph by graph.
+        """Cut coefficients into parts.
+
+        Args:
+            c: (..., N_j, d) coefficients, sorted graph by graph.
+            level: j in 0..K.
+
+        Returns:
+            The first coefficient of every graph, then the details of levels K, ..., j of every
+            graph.
         """
         rows = c if self.layouts is None else c.index_select(-2, self.layouts[level].to_parts)
         return list(torch.split(rows, self.part_sizes(level), -2))
 
     def paste(self, parts: Tensor, level: int) -> Tensor:
-        """The parts of `cut`, one after the other in one tensor -> rows graph by graph."""
+        """Sort coefficients graph by graph; the inverse of `cut`.
+
+        Args:
+            parts: (..., N_j, d) the parts of `cut`, concatenated.
+            level: j in 0..K.
+        """
         if self.layouts is None:
             return parts
         return parts.index_select(-2, self.layouts[level].to_graphs)
@@ -164,13 +184,10 @@ class TransformPlan:
         return f"TransformPlan({graphs}: {' -> '.join(map(str, self.sizes))}, {self.device})"
 
 
-# ---------------------------------------------------------------------- building it
-
-
 def _blocks(
     chains: Sequence[Chain], level: int, graph_sizes: Ints, device: torch.device
 ) -> tuple[ClusterBlock, ...]:
-    """The blocks of one level for all chains, whose rows stand one after the other."""
+    """Build the blocks of one level for all chains, with rows graph by graph."""
     members = [chain.members(level) for chain in chains]
     offsets = np.cumsum(graph_sizes[:, level]) - graph_sizes[:, level]
     nodes = np.concatenate([m.nodes + o for m, o in zip(members, offsets, strict=True)])
@@ -181,30 +198,30 @@ def _blocks(
     sizes = np.concatenate([np.diff(m.start) for m in members])
     end = np.cumsum(sizes)
     m = np.concatenate([chain.measures(level) for chain in chains])[nodes]
-    below = np.concatenate([[0.0], np.cumsum(m)])  # whole numbers: differences are exact
-    M = np.repeat(below[end], sizes) - below[:-1]
-    rest = M - m  # M_{t+1}, zero at the last member
-    other = np.sqrt(np.divide(m, M * rest, out=np.zeros_like(m), where=rest > 0))
+    before = np.concatenate([[0.0], np.cumsum(m)])  # whole numbers: differences are exact
+    M = np.repeat(before[end], sizes) - before[:-1]
+    M_next = M - m  # M_{t+1}, zero at the last member
+    others = np.sqrt(np.divide(m, M * M_next, out=np.zeros_like(m), where=M_next > 0))
 
     def tensor(array: NDArray[Any], dtype: type = np.int64) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array, dtype)).to(device)
 
     def column(array: NDArray[Any]) -> Tensor:
-        # Not every device has float64.
+        # Metal has no float64.
         return tensor(array, np.float32 if device.type == "mps" else np.float64)[:, None]
 
     blocks = []
-    for c0, c1 in _cuts(sizes, BLOCK_ROWS.get(device.type, BLOCK_ROWS_ELSEWHERE)):
+    for c0, c1 in _cluster_ranges(sizes, BLOCK_ROWS.get(device.type, BLOCK_ROWS_ELSEWHERE)):
         inside, first = sizes[c0:c1], int(end[c0] - sizes[c0])
         rows = slice(first, int(end[c1 - 1]))
         block = ClusterBlock(
             nodes=tensor(nodes[rows]),
             ranks=tensor(rank[nodes[rows]]),
             cluster=tensor(np.repeat(np.arange(c1 - c0), inside)),
-            details=tensor(np.flatnonzero(rest[rows] > 0)),
+            details=tensor(np.flatnonzero(M_next[rows] > 0)),
             r=column(np.sqrt(m[rows])),
-            own=column(np.sqrt(rest[rows] / (M[rows] * m[rows]))),
-            others=column(other[rows]),
+            own=column(np.sqrt(M_next[rows] / (M[rows] * m[rows]))),
+            others=column(others[rows]),
             norm=column(1 / np.sqrt(M[end[c0:c1] - inside])),
             pairings=tuple(Pairing(*map(tensor, pairing)) for pairing in _pairings(inside)),
             coarse_rows=slice(c0, c1),
@@ -215,30 +232,30 @@ def _blocks(
 
 
 def _layout(graph_sizes: Ints, device: torch.device) -> CoefficientLayout:
-    """The layout of a level whose graphs have `graph_sizes` (graphs, levels from it to the top)."""
+    """Build the layout of level j from the sizes on levels j..K, shape (graphs, K - j + 1)."""
     size, *_ = sizes = graph_sizes.T
     begin = np.cumsum(size) - size
     bounds = [np.zeros_like(size), np.ones_like(size), *sizes[::-1]]
     parts = [ranges(begin + start, stop - start) for start, stop in pairwise(bounds)]
     to_parts = np.concatenate(parts)
-    both = (torch.from_numpy(index).to(device) for index in (to_parts, np.argsort(to_parts)))
-    return CoefficientLayout(*both)
+    indices = (torch.from_numpy(index).to(device) for index in (to_parts, np.argsort(to_parts)))
+    return CoefficientLayout(*indices)
 
 
-def _cuts(sizes: Ints, rows: int) -> list[tuple[int, int]]:
-    """Ranges of clusters of about `rows` rows together; one cluster is never cut."""
-    number = np.cumsum(sizes) // rows
-    cuts = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(sizes)]
-    return list(pairwise(cuts))
+def _cluster_ranges(sizes: Ints, rows: int) -> list[tuple[int, int]]:
+    """Divide clusters of these sizes into ranges of about `rows` rows; no cluster is divided."""
+    block = np.cumsum(sizes) // rows
+    bounds = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(sizes)]
+    return list(pairwise(bounds))
 
 
 def _pairings(sizes: Ints) -> Iterator[tuple[Ints, ...]]:
-    """Rounds of pairing until every segment is one element (see `Pairing`)."""
+    """Yield rounds of pairing until every segment has one row (see `Pairing`)."""
     while sizes.max() > 1:
         pairs = (sizes + 1) // 2
         first = ranges(np.cumsum(sizes) - sizes, pairs, stride=2)
         lengths = np.full(len(first), 2)
-        lengths[np.cumsum(pairs) - 1] -= sizes % 2  # the odd last one
+        lengths[np.cumsum(pairs) - 1] -= sizes % 2  # a last row without a partner
         full = np.flatnonzero(lengths == 2)
         pair = np.repeat(np.arange(len(first)), lengths)
         yield first, pair, full, first[full], first[full] + 1

@@ -1,4 +1,4 @@
-"""What goes into a transform: a chain or a plan, and a signal as a tensor or an array."""
+"""Checks of the arguments of a transform: a chain or a plan, and a tensor or an array."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Signal = TypeVar("Signal", Tensor, NDArray[Any])
 
 
 def _plan(chain: Chain | TransformPlan, device: torch.device) -> TransformPlan:
-    """The plan to use on `device`; that of a chain is made once and lives as long as the chain."""
+    """Return the plan for a device; the plan of a chain is built once and kept with the chain."""
     if isinstance(chain, TransformPlan):
         if chain.device != device:
             raise HaarPoolError(
-                f"a signal on {chain.device}, where the plan is",
+                f"a signal on {chain.device}, like the plan",
                 f"a signal on {device}",
-                f"move one of them, for example plan.to({str(device)!r})",
+                f"move the signal or the plan, for example with plan.to({str(device)!r})",
             )
         return chain
     if not isinstance(chain, Chain):
@@ -40,7 +40,7 @@ def _plan(chain: Chain | TransformPlan, device: torch.device) -> TransformPlan:
     return plan
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]  # numpy at work, nothing to trace
+@torch.compiler.disable  # type: ignore[untyped-decorator]  # it uses numpy
 def _keep_plan(chain: Chain, device: torch.device) -> None:
     chain._derived[device] = TransformPlan.from_chains([chain], device)
 
@@ -48,7 +48,16 @@ def _keep_plan(chain: Chain, device: torch.device) -> None:
 def as_rows(
     chain: Chain | TransformPlan, x: Signal
 ) -> tuple[TransformPlan, Tensor, Callable[[Tensor], Signal]]:
-    """The plan, the signal as a tensor (..., rows, columns), and the way back to its kind."""
+    """Check a signal and convert it to rows.
+
+    Args:
+        chain: A chain, or a plan of many chains.
+        x: (N,), (N, d) or (..., N, d) signal.
+
+    Returns:
+        The plan, the signal as a tensor (..., N, d), and a function that converts such a tensor
+        back to the type and number of dimensions of `x`.
+    """
     if not isinstance(x, Tensor | np.ndarray):
         raise HaarPoolError(
             "a torch tensor or a numpy array", f"{type(x).__name__}", "convert with np.asarray"
@@ -66,7 +75,7 @@ def as_rows(
         )
     if x.ndim == 0:
         raise HaarPoolError(
-            "a signal (N,), (N, d) or (..., N, d)", "a scalar", "pass a row per node"
+            "a signal (N,), (N, d) or (..., N, d)", "a scalar", "pass one row per node"
         )
     tensor = x if isinstance(x, Tensor) else _from_numpy(x)
     flat = tensor.ndim == 1
@@ -81,16 +90,26 @@ def as_rows(
 def _from_numpy(x: NDArray[Any]) -> Tensor:
     native = x.dtype.newbyteorder("=")
     try:
-        # Without a copy where torch can take the array as it is.
+        # No copy if torch can use the memory of the array.
         return torch.from_numpy(np.require(x, native, ["C", "W"]))
     except TypeError as error:
         raise HaarPoolError(
-            "a dtype that torch knows", f"dtype {x.dtype}", "convert, for example to float64"
+            "a dtype that torch supports", f"dtype {x.dtype}", "convert, for example to float64"
         ) from error
 
 
 def checked_rows(plan: TransformPlan, rows: Tensor, level: int, up: int) -> int:
-    """The level, if the signal has the rows of level + `up`."""
+    """Check that a signal has one row per node of a level.
+
+    Args:
+        plan: The plan of the chains.
+        rows: (..., N, d) signal.
+        level: Level of the transform.
+        up: 1 if the signal belongs to the level above, else 0.
+
+    Returns:
+        The level of the transform.
+    """
     level = checked_level(level, plan.num_levels, repr(plan))
     expected = plan.sizes[level + up]
     if rows.shape[-2] != expected:

@@ -1,7 +1,7 @@
-"""THE FAST ONE: products with the Haar bases without forming them, in O(N·d) time and memory.
+"""Fast transforms: products with the Haar bases in O(N·d) time and memory, without forming them.
 
-All four operators are linear, and each is another's transpose. So one autograd Function serves
-them all: its backward is the transpose, which can be differentiated again, to any order.
+All four operators are linear, and the transpose of each is another one. So one autograd Function is
+enough: its backward is the transpose, which can be differentiated again, to any order.
 """
 
 from __future__ import annotations
@@ -20,56 +20,82 @@ from haarpool.haar.signals import Signal, as_rows, checked_rows
 
 
 def adjoint(chain: Chain | TransformPlan, x: Signal, level: int = 0) -> Signal:
-    """The adjoint Haar transform U_jᵀ x (equation 4): signal -> coefficients.
+    """Compute the adjoint Haar transform U_jᵀ x (equation 4): signal -> coefficients.
 
     Args:
-        chain: a chain, or a plan for many chains in one call.
-        x: (N_j,), (N_j, d) or (..., N_j, d), floating point or complex; bfloat16 and float16 are
-            computed in float32 and rounded once. A numpy array gives a numpy array.
+        chain: A chain, or a plan of many chains.
+        x: (N_j,), (N_j, d) or (..., N_j, d) signal, a tensor or a numpy array, real or complex
+            floating point. Types of 16 bits are computed in float32 and rounded once.
         level: j in 0..K.
 
     Returns:
-        Coefficients of the shape of `x`, rows from coarse to fine (see `split`); in a plan, graph
-        by graph.
+        Coefficients of the same shape and type as `x`, rows from coarse to fine (see `split`); for
+        a plan, graph by graph.
 
-    >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
-    >>> adjoint(chain, np.array([1.0, 3.0, 2.0])).round(3).tolist()
-    [3.414, 0.586, -1.414]
+    Example:
+        >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
+        >>> adjoint(chain, np.array([1.0, 3.0, 2.0])).round(3).tolist()
+        [3.414, 0.586, -1.414]
     """
     return _transform("adjoint", chain, x, level)
 
 
 def forward_transform(chain: Chain | TransformPlan, c: Signal, level: int = 0) -> Signal:
-    """The forward Haar transform U_j c (equation 5): coefficients -> signal; inverts `adjoint`.
+    """Compute the forward Haar transform U_j c (equation 5), the inverse of `adjoint`.
 
-    >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
-    >>> forward_transform(chain, np.array([3.414, 0.586, -1.414])).round(3).tolist()
-    [1.0, 3.0, 2.0]
+    Args:
+        chain: A chain, or a plan of many chains.
+        c: (N_j,), (N_j, d) or (..., N_j, d) coefficients.
+        level: j in 0..K.
+
+    Returns:
+        Signal of the same shape and type as `c`.
+
+    Example:
+        >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
+        >>> forward_transform(chain, np.array([3.414, 0.586, -1.414])).round(3).tolist()
+        [1.0, 3.0, 2.0]
     """
     return _transform("forward", chain, c, level)
 
 
 def compress(chain: Chain | TransformPlan, x: Signal, level: int = 0) -> Signal:
-    """The compressive Haar transform Φ_jᵀ x (Definition 1, HaarPooling) of a level j < K.
+    """Compute the compressive Haar transform Φ_jᵀ x (Definition 1, HaarPooling).
 
-    These are the first N_{j+1} coefficients of `adjoint`; (N_j, d) -> (N_{j+1}, d).
+    Args:
+        chain: A chain, or a plan of many chains.
+        x: (N_j,), (N_j, d) or (..., N_j, d) signal.
+        level: j in 0..K-1.
 
-    >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
-    >>> compress(chain, np.array([1.0, 3.0, 2.0])).round(3).tolist()
-    [3.414, 0.586]
+    Returns:
+        (N_{j+1},), (N_{j+1}, d) or (..., N_{j+1}, d): the first N_{j+1} coefficients of `adjoint`.
+
+    Example:
+        >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
+        >>> compress(chain, np.array([1.0, 3.0, 2.0])).round(3).tolist()
+        [3.414, 0.586]
     """
     return _transform("compress", chain, x, level)
 
 
 def expand(chain: Chain | TransformPlan, z: Signal, level: int = 0) -> Signal:
-    """The transpose Φ_j z of `compress`, for j < K: (N_{j+1}, d) -> (N_j, d).
+    """Compute Φ_j z, the transpose of `compress`.
 
-    `expand(compress(x))` is the signal nearest to x that is constant on clusters (for
-    `measure="children"`).
+    With `measure="children"`, `expand(chain, compress(chain, x))` is the signal nearest to x that
+    is constant on clusters.
 
-    >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
-    >>> expand(chain, compress(chain, np.array([1.0, 3.0, 2.0]))).round(3).tolist()
-    [2.0, 2.0, 2.0]
+    Args:
+        chain: A chain, or a plan of many chains.
+        z: (N_{j+1},), (N_{j+1}, d) or (..., N_{j+1}, d) coefficients.
+        level: j in 0..K-1.
+
+    Returns:
+        (N_j,), (N_j, d) or (..., N_j, d) signal.
+
+    Example:
+        >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
+        >>> expand(chain, compress(chain, np.array([1.0, 3.0, 2.0]))).round(3).tolist()
+        [2.0, 2.0, 2.0]
     """
     return _transform("expand", chain, z, level)
 
@@ -77,13 +103,13 @@ def expand(chain: Chain | TransformPlan, z: Signal, level: int = 0) -> Signal:
 def _transform(name: str, chain: Chain | TransformPlan, x: Signal, level: int) -> Signal:
     plan, rows, back = as_rows(chain, x)
     if name in ("compress", "expand"):
-        checked_level(level, plan.num_levels - 1, f"{plan!r} to compress")
+        checked_level(level, plan.num_levels - 1, repr(plan))
     level = checked_rows(plan, rows, level, up=int(name == "expand"))
     return back(_apply(rows, plan, level, name))
 
 
 class _Transform(torch.autograd.Function):
-    """One of the four linear operators; forward and backward mode, any order, and vmap."""
+    """One of the four linear operators, with backward and forward mode derivatives and vmap."""
 
     @staticmethod
     def forward(x: Tensor, plan: TransformPlan, level: int, name: str) -> Tensor:
@@ -110,7 +136,7 @@ class _Transform(torch.autograd.Function):
         return _apply(x.movedim(in_dims[0], 0), plan, level, name), 0
 
 
-# name: (function, whether it skips the details of the level, name of the transpose)
+# name: (function, whether it skips the details of the level, name of its transpose)
 _OPERATORS: dict[str, tuple[Callable[[TransformPlan, Tensor, int, bool], Tensor], bool, str]] = {
     "adjoint": (analysis, False, "forward"),
     "forward": (synthesis, False, "adjoint"),

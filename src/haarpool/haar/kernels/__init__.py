@@ -1,1 +1,1 @@
-"""The loops behind `haarpool.haar.transform`, and nothing else: `portable` runs on every device."""
+"""The loops of `haarpool.haar.transform`; `portable` runs on every device."""

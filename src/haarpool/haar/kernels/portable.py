@@ -1,9 +1,9 @@
 """One pass over the levels in plain torch operations, on any device, in O(N·d) time and memory.
 
-One step up the chain puts the rows of a signal cluster by cluster and takes of each cluster its
-weighted sum, which goes on to the next level, and its details; see `ClusterBlock` for the formulas.
-Sums inside a cluster are taken over pairs, pairs of pairs and so on, never as the difference of two
-long sums, so nothing cancels.
+One step up the chain sorts the rows of a signal cluster by cluster and computes for each cluster
+its weighted sum, the signal of the next level, and its details; `ClusterBlock` has the formulas.
+Sums inside a cluster are computed over pairs, pairs of pairs and so on, never as the difference of
+two long sums, so that no digits are lost by cancellation.
 """
 
 from __future__ import annotations
@@ -17,8 +17,18 @@ from haarpool.haar.plan import Pairing, TransformPlan
 
 
 def analysis(plan: TransformPlan, x: Tensor, level: int, skip: bool) -> Tensor:
-    """U_jᵀ x, or with `skip`, which leaves the details of level j out, Φ_jᵀ x."""
-    K, work = plan.num_levels, _work(x)
+    """Compute U_jᵀ x, or with `skip` Φ_jᵀ x, without the details of level j.
+
+    Args:
+        plan: The plan of the chains.
+        x: (..., N_j, d) signal.
+        level: j in 0..K.
+        skip: Leave out the details of level j.
+
+    Returns:
+        (..., N_j, d) coefficients, or (..., N_{j+1}, d) with `skip`.
+    """
+    K, work = plan.num_levels, _work_dtype(x)
     c = _empty(x, plan.sizes[level + skip], x.dtype)
     first, *details = torch.split(c, plan.part_sizes(level + skip), -2)
     for j in range(level, K + 1):
@@ -32,15 +42,25 @@ def analysis(plan: TransformPlan, x: Tensor, level: int, skip: bool) -> Tensor:
                 later = _exclusive(rounds, block.pairings, later=True)
                 h *= block.own.to(h.dtype)
                 h -= later.mul_(block.others.to(h.dtype))
-                del later  # as large as h: a cluster of all nodes would feel it
+                del later  # as large as h; free it before the next allocation
                 details[K - j][..., block.detail_rows, :] = h.index_select(-2, block.details)
         x = coarse
     return plan.paste(c, level + skip)
 
 
 def synthesis(plan: TransformPlan, c: Tensor, level: int, skip: bool) -> Tensor:
-    """U_j c, or with `skip`, where the details of level j are zero, Φ_j c."""
-    K, work = plan.num_levels, _work(c)
+    """Compute U_j c, or with `skip` Φ_j c, where the details of level j are zero.
+
+    Args:
+        plan: The plan of the chains.
+        c: (..., N_j, d) coefficients, or (..., N_{j+1}, d) with `skip`.
+        level: j in 0..K.
+        skip: The details of level j are zero and left out of `c`.
+
+    Returns:
+        (..., N_j, d) signal.
+    """
+    K, work = plan.num_levels, _work_dtype(c)
     coarse, *details = plan.cut(c, level + skip)
     for j in range(K, level - 1, -1):
         x = _empty(c, plan.sizes[j], c.dtype if j == level else work)
@@ -59,8 +79,8 @@ def synthesis(plan: TransformPlan, c: Tensor, level: int, skip: bool) -> Tensor:
     return coarse
 
 
-def _work(x: Tensor) -> torch.dtype:
-    """What is computed in: sums of many bfloat16 are taken in float32 and rounded once."""
+def _work_dtype(x: Tensor) -> torch.dtype:
+    """Return the dtype of the computation: float32 for signals of 16 bits, rounded at the end."""
     return torch.float32 if x.dtype in (torch.bfloat16, torch.float16) else x.dtype
 
 
@@ -69,7 +89,7 @@ def _empty(like: Tensor, rows: int, dtype: torch.dtype) -> Tensor:
 
 
 def _rounds(x: Tensor, pairings: Sequence[Pairing]) -> list[Tensor]:
-    """x, its sums over pairs, over pairs of pairs, ...; the last are those of whole segments."""
+    """Return x, its sums over pairs, over pairs of pairs, ..., and over complete segments."""
     rounds = [x]
     for pairing in pairings:
         pairs = rounds[-1].index_select(-2, pairing.first)
@@ -79,15 +99,15 @@ def _rounds(x: Tensor, pairings: Sequence[Pairing]) -> list[Tensor]:
 
 
 def _exclusive(rounds: list[Tensor], pairings: Sequence[Pairing], *, later: bool) -> Tensor:
-    """For each row the sum over the later (else the earlier) rows of its segment.
+    """Return for each row the sum over the later (else the earlier) rows of its segment.
 
-    Inside a pair this is the other row or nothing; outside it, what the pair itself has to add.
-    Consumes `rounds`, so that memory is free as soon as it can be.
+    This is the sum for the pair of the row, plus the other row of the pair if it is later
+    (earlier). Removes the elements of `rounds`, so that their memory is freed early.
     """
     sums = torch.zeros_like(rounds.pop())
     for pairing in reversed(pairings):
         x = rounds.pop()
-        here, there = (pairing.left, pairing.right) if later else (pairing.right, pairing.left)
+        target, other = (pairing.left, pairing.right) if later else (pairing.right, pairing.left)
         sums = sums.index_select(-2, pairing.pair)
-        sums.index_add_(-2, here, x.index_select(-2, there))
+        sums.index_add_(-2, target, x.index_select(-2, other))
     return sums
