@@ -1,7 +1,4 @@
-"""Chains among PyG's own means: its transforms, its subclasses, and what people do with them.
-
-`test_data.py` has batches, loaders and files; here is what could go wrong without a word.
-"""
+"""Chains beside PyG's own transforms and subclasses of `Data`."""
 
 import functools
 import re
@@ -12,7 +9,6 @@ import torch
 import torch_geometric.transforms as T
 from torch.testing import assert_close
 from torch_geometric.data import Batch, Data
-from torch_geometric.loader import DataLoader
 
 import haarpool as hp
 from haarpool.data import AddHaarChain, ChainData
@@ -24,27 +20,10 @@ from haarpool.nn import (
     HaarConv,
     HaarPooling,
     HaarReadout,
-    HaarUnpooling,
     build_model,
 )
-from helpers.layers import DOMAINS, P, each_domain
-
-
-def graph(nodes: int, edges: int, seed: int = 0) -> Data:
-    """A random graph of so many edges with weights, positions and a label."""
-    rng = np.random.default_rng(seed)
-    row, column = np.triu_indices(nodes, 1)
-    chosen = rng.permutation(len(row))[:edges]
-    row, column = np.stack([row, column])[:, np.sort(chosen)]
-    weight = rng.uniform(1, 2, len(row))
-    row, column = np.concatenate([row, column]), np.concatenate([column, row])
-    return Data(
-        x=torch.from_numpy(rng.standard_normal((nodes, 3))).float(),
-        edge_index=torch.from_numpy(np.stack([row, column])),
-        edge_weight=torch.from_numpy(np.tile(weight, 2)).float(),
-        pos=torch.from_numpy(rng.standard_normal((nodes, 2))).float(),
-        y=torch.tensor([nodes % 2]),
-    )
+from helpers.chain_data import EVERYTHING, LARGE, positioned_data
+from helpers.layers import P
 
 
 def chain_part(data: Data) -> dict[str, torch.Tensor]:
@@ -59,18 +38,15 @@ def unchanged(one: Data, two: Data) -> bool:
     )
 
 
-# All that a graph can carry, over graphs of all sizes; every fifth has no edges, and many have as
-# many as nodes, counted both ways.
-EVERYTHING = AddEigenModes(2, num_levels=2, method="matching", domain="haar", details=True)
+# Graphs of all sizes; every fifth has no edges, and many have as many as nodes, counted both ways.
 SIZES = [1 + (7 * i) % 40 for i in range(60)]
-GRAPHS = [graph(n, [0, n // 2, n, n // 2, 2 * n][i % 5], seed=i) for i, n in enumerate(SIZES)]
+GRAPHS = [
+    positioned_data(n, [0, n // 2, n, n // 2, 2 * n][i % 5], seed=i) for i, n in enumerate(SIZES)
+]
 CARRIED = [EVERYTHING(data) for data in GRAPHS]
-LARGE = graph(30, 60, seed=3)
 CHAIN = AddHaarChain(num_levels=2, method="matching")
 CHAINED = CHAIN(LARGE)
 
-
-# ---------------------------------------------------------------------- transforms behind the chain
 
 TRANSFORMS = {
     "ToSparseTensor": T.ToSparseTensor(layout=torch.sparse_coo),
@@ -153,7 +129,7 @@ def applied(name: str, data: Data):
 @pytest.mark.parametrize("name", LAYERS)
 def test_nodes_that_are_gone_are_noticed(name):
     """Cutting a graph behind AddHaarChain: an error, and no result for the wrong nodes."""
-    data = EVERYTHING(graph(20, 15, seed=5))
+    data = EVERYTHING(positioned_data(20, 15, seed=5))
     assert data.has_isolated_nodes()
     mask = torch.arange(20) % 3 > 0
     for cut in (data.subgraph(mask), data.subgraph(mask.nonzero()[:, 0])):
@@ -168,13 +144,10 @@ def test_nodes_that_are_gone_are_noticed(name):
 
 
 def test_without_isolated_nodes_none_are_removed():
-    data = EVERYTHING(graph(20, 90, seed=5))
+    data = EVERYTHING(positioned_data(20, 90, seed=5))
     assert not data.has_isolated_nodes()
     kept = T.RemoveIsolatedNodes()(data.clone())
     assert torch.equal(applied("network", kept), applied("network", data))
-
-
-# ---------------------------------------------------------------------- subclasses
 
 
 class Incremented(Data):
@@ -206,7 +179,7 @@ class Molecule(Data):
 
 
 def extended(kind: type[Data], nodes: int, seed: int) -> Data:
-    attributes = graph(nodes, nodes, seed).to_dict()
+    attributes = positioned_data(nodes, nodes, seed).to_dict()
     partner = torch.arange(nodes).flip(0)
     return kind(**attributes, partner=partner, wide=torch.full((2, nodes), float(seed)))
 
@@ -229,7 +202,7 @@ def test_the_same_rules_on_top_of_chain_data():
     expected = torch.cat([torch.arange(4, -1, -1), torch.arange(13, 4, -1), torch.tensor([14])])
     assert torch.equal(batch.partner, expected)
     assert batch.wide.shape == (2, 15)
-    plain = [CHAIN(graph(n, n, i)) for i, n in enumerate(sizes)]
+    plain = [CHAIN(positioned_data(n, n, i)) for i, n in enumerate(sizes)]
     assert unchanged(batch, Batch.from_data_list(plain))
     for one, data in zip(batch.to_data_list(), each, strict=True):
         assert type(one) is Incorporated
@@ -241,9 +214,6 @@ def test_a_subclass_without_such_rules_is_fine():
     data = CHAIN(Molecule(**LARGE.to_dict()))
     assert isinstance(data, ChainData)
     assert unchanged(data, CHAINED)
-
-
-# ---------------------------------------------------------------------- ChainData
 
 
 def test_positional_arguments_are_those_of_data():
@@ -346,9 +316,6 @@ def test_a_chain_without_graph_keeps_its_measure_and_order():
     assert unchanged(ChainData.from_chain(data, known), carried)
 
 
-# ---------------------------------------------------------------------- repr of the transform
-
-
 def halves(adjacency, num_clusters, *, seed, offset=0):
     return np.arange(adjacency.shape[0]) * num_clusters // adjacency.shape[0]
 
@@ -392,185 +359,3 @@ def test_features_that_are_not_there():
     with pytest.raises(HaarPoolError, match="'foo'") as error:
         AddHaarChain(2, method="kmeans", features="foo")(LARGE)
     assert "features='x'" in error.value.remedy
-
-
-# ---------------------------------------------------------------------- what layers refuse
-
-FULL = EVERYTHING(LARGE)
-READERS = {
-    "pool": HaarPooling(0),
-    "pool-vertex": HaarPooling(0, "vertex"),
-    "pool-energy": HaarPooling(1, "vertex", "energy"),
-    "pool-full": HaarPooling(1, "haar", "full"),
-    "unpool": HaarUnpooling(0),
-    "unpool-vertex": HaarUnpooling(1, "vertex"),
-    "readout": HaarReadout(),
-    "conv": HaarConv(3, 4, num_levels=2),
-    "eigen": EigenPooling(0),
-}
-each_reader = pytest.mark.parametrize("name", READERS)
-
-
-@each_reader
-def test_no_features(name):
-    with pytest.raises(HaarPoolError) as error:
-        READERS[name](None, FULL)
-    assert "node features x" in error.value.expected
-    assert "T.OneHotDegree" in error.value.remedy
-    assert "T.Constant()" in error.value.remedy
-
-
-def test_no_features_in_a_network():
-    bare = CHAIN(Data(edge_index=LARGE.edge_index, num_nodes=30))
-    for data in (bare, Batch.from_data_list([bare, bare]), bare.to_dict()):
-        with pytest.raises(HaarPoolError, match=r"T\.OneHotDegree.*T\.Constant"):
-            build_model("GC8-HP-GC8-HP-FC8", 3, 2)(data)
-
-
-@each_reader
-def test_integer_features(name):
-    reader = READERS[name]
-    level = reader.level + (1 if "unpool" in name else 0)
-    rows = torch.ones(FULL.chain_sizes[level], 3)
-    reader(rows, FULL)
-    for x in (rows.long(), rows.bool()):
-        with pytest.raises(HaarPoolError, match=r"x\.float\(\)"):
-            reader(x, FULL)
-
-
-@each_reader
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: LARGE.edge_index,
-        lambda: None,
-        lambda: hp.build_chain(LARGE, 2),
-        lambda: [FULL],
-    ],
-    ids=["edge_index", "None", "chain", "list"],
-)
-def test_something_else_in_the_place_of_data(name, wrong):
-    with pytest.raises(HaarPoolError, match="DataLoader"):
-        READERS[name](torch.ones(30, 3), wrong())
-
-
-@pytest.mark.parametrize("wrong", [lambda: LARGE.x, lambda: None, lambda: [FULL]])
-def test_something_else_for_a_network(wrong):
-    with pytest.raises(HaarPoolError, match="DataLoader"):
-        build_model("GC8-HP-FC8", 3, 2)(wrong())
-
-
-@pytest.mark.parametrize("key", ["haar_links_1", "haar_weights_1", "haar_basis_1", "haar_values_1"])
-def test_keys_that_were_excluded(key):
-    batch = next(iter(DataLoader([FULL, FULL], batch_size=2, exclude_keys=[key])))
-    assert key not in batch
-    with pytest.raises(HaarPoolError, match=f"no '?{key}"):
-        HaarPooling(0)(batch.x, batch)
-
-
-def test_the_number_of_graphs_was_excluded():
-    batch = next(iter(DataLoader([FULL, FULL], batch_size=2, exclude_keys=["haar_growth"])))
-    with pytest.raises(HaarPoolError, match="no haar_growth"):
-        HaarReadout()(batch.x, batch)
-
-
-def test_details_are_a_yes_or_no_of_the_transform():
-    with pytest.raises(HaarPoolError, match="details=True"):
-        AddHaarChain(2, details="full")
-
-
-def test_an_excluded_tree_is_a_missing_chain():
-    batch = Batch.from_data_list([FULL, FULL], exclude_keys=["haar_tree_1"])
-    with pytest.raises(HaarPoolError, match="levels"):
-        HaarPooling(0)(batch.x, batch)
-
-
-# ---------------------------------------------------------------------- details on demand
-
-
-@each_domain
-def test_details_of_level_zero_can_be_left_out(domain):
-    plain = AddHaarChain(2, method="matching", details=False)(LARGE)
-    assert "haar_basis_0" in AddHaarChain(2, method="matching")(LARGE)
-    assert "haar_basis_0" not in AddHaarChain(2, method="matching", domain="vertex")(LARGE)
-    assert {"haar_basis_0", "haar_values_0"}.isdisjoint(plain.tensors)
-    with pytest.raises(HaarPoolError, match="details=True"):
-        HaarPooling(0, domain, "full")(LARGE.x, plain)
-    rows = torch.randn(plain.chain_sizes[1], 3)
-    out = HaarPooling(1, domain, "full")(rows, plain)
-    assert_close(HaarUnpooling(1, domain)(out.x, plain, out.details), rows)
-    HaarPooling(0, domain)(LARGE.x, plain)
-    HaarPooling(0, domain, "energy")(LARGE.x, plain)
-
-
-@pytest.mark.parametrize("made", DOMAINS)
-@each_domain
-@pytest.mark.parametrize("level", [0, 1])
-def test_with_all_details_everything_is_restored(made, domain, level):
-    transform = AddHaarChain(2, method="matching", domain=made, details=True)
-    assert "details=True" in repr(transform)
-    batch = Batch.from_data_list([transform(data) for data in (LARGE, GRAPHS[0], GRAPHS[7])])
-    x = torch.randn(batch.chain_sizes[level], 3).double()
-    out = HaarPooling(level, domain, "full")(x, batch)
-    assert len(out.x) + len(out.details) == len(x)
-    assert_close(HaarUnpooling(level, domain)(out.x, batch, out.details), x)
-    assert_close(out.x.square().sum() + out.details.square().sum(), x.square().sum())
-
-
-def test_details_without_bases():
-    data = AddHaarChain(2, method="matching", domain="vertex")(LARGE)
-    assert not [key for key in data.tensors if "basis" in key or "values" in key]
-    for level in (0, 1):
-        rows = torch.randn(data.chain_sizes[level], 3)
-        with pytest.raises(HaarPoolError, match="AddHaarChain"):
-            HaarPooling(level, "vertex", "full")(rows, data)
-
-
-# ---------------------------------------------------------------------- short types
-
-
-@each_domain
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_energies_of_short_types_do_not_overflow(dtype, domain):
-    """Squares of 300 are more than float16 can hold."""
-    signs = 1 - 2 * (torch.arange(30) % 2)
-    x = (300 * signs)[:, None].expand(-1, 3).to(dtype).requires_grad_()
-    out = HaarPooling(0, domain, "energy")(x, FULL)
-    assert out.x.dtype == dtype
-    assert out.details.dtype == torch.float32
-    assert out.details.isfinite().all()
-    assert out.details.max() > torch.finfo(torch.float16).max
-    expected = HaarPooling(0, domain, "energy")(x.float(), FULL).details
-    assert_close(out.details, expected)
-    out.details.mean().backward()
-    assert x.grad.dtype == dtype
-    assert x.grad.isfinite().all()
-
-
-@pytest.fixture(scope="module")
-def many_nodes() -> ChainData:
-    ring = torch.arange(2000)
-    edges = torch.stack([torch.cat([ring, ring.roll(1)]), torch.cat([ring.roll(1), ring])])
-    chain = hp.Chain.from_parents([np.arange(2000) // 40, np.zeros(50, int)])
-    data = Data(edge_index=edges, num_nodes=2000)
-    return ChainData.from_chain(data, chain, domain="vertex")
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_readouts_of_short_types_are_rounded_once(dtype, many_nodes):
-    torch.manual_seed(0)
-    x = (1 + 0.1 * torch.randn(2000, 3)).to(dtype)
-    for statistics in (["sum"], ["mean"], ["scaled_sum"], ["energy"], ["sum", "mean", "energy"]):
-        readout = HaarReadout(statistics=statistics)
-        out = readout(x, many_nodes)
-        assert out.dtype == dtype
-        assert torch.equal(out, readout(x.float(), many_nodes).to(dtype))
-    # One by one in the short type it would be far off.
-    total = torch.zeros(3, dtype=dtype)
-    for row in x:
-        total = total + row
-    exact = x.double().sum(0)
-    bad = (total.double() / exact - 1).abs().max()
-    good = (HaarReadout(statistics="sum")(x, many_nodes)[0].double() / exact - 1).abs().max()
-    assert good < torch.finfo(dtype).eps
-    assert bad > (0.5 if dtype == torch.bfloat16 else 2 * good)

@@ -21,11 +21,10 @@ from helpers.layers import (
     carrier,
     case,
     each_case,
-    each_device,
     signal,
     together,
 )
-from helpers.strategies import TOLERANCE, close
+from helpers.strategies import TOLERANCE, close, each_device
 
 
 @pytest.fixture(autouse=True)

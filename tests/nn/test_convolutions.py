@@ -1,0 +1,213 @@
+"""Convolutions with edge weights: equal to PyG where PyG has them, else to the formulas."""
+
+import copy
+
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+from torch_geometric.data import Data
+from torch_geometric.nn import (
+    MLP,
+    ChebConv,
+    GATConv,
+    GCNConv,
+    GINConv,
+    SAGEConv,
+)
+from torch_geometric.utils import (
+    to_dense_adj,
+)
+
+from haarpool.nn import build_model
+from haarpool.nn.architecture import CONVOLUTIONS
+from haarpool.nn.convolutions import (
+    Convolution,
+    WeightedCheb,
+    WeightedGAT,
+    WeightedGCN,
+    WeightedGIN,
+    WeightedSAGE,
+)
+from helpers.networks import (
+    FEATURES,
+    GRAPH,
+    ONES,
+    batch_for,
+    outputs_of,
+)
+
+WEIGHTED = {
+    "GC": WeightedGCN,
+    "GIN": WeightedGIN,
+    "SAGE": WeightedSAGE,
+    "GAT": WeightedGAT,
+    "CHEB": WeightedCheb,
+}
+each_conv = pytest.mark.parametrize("token", CONVOLUTIONS)
+
+
+def adjacency(data: Data, weight: Tensor) -> Tensor:
+    """A[i, j] = weight of the edge j -> i, as messages go."""
+    return to_dense_adj(data.edge_index, None, weight, data.num_nodes)[0].T
+
+
+def test_the_graph_has_isolated_nodes_and_no_loops():
+    """What the tests below rely on."""
+    assert GRAPH.has_isolated_nodes()
+    assert not GRAPH.has_self_loops()
+    assert set(GRAPH.edge_index.unique().tolist()) == {*range(15)} - {4, 14}
+
+
+def convolution(token: str) -> torch.nn.Module:
+    torch.manual_seed(1)
+    conv = WEIGHTED[token](FEATURES, 4).double()
+    for parameter in conv.parameters():  # zero biases would hide a bias that is left out
+        torch.nn.init.normal_(parameter)
+    return conv
+
+
+def of_pyg(token: str) -> torch.nn.Module:
+    """PyG's own class with the same shape."""
+    norm = {"allow_single_element": True}
+    return {
+        "GC": lambda: GCNConv(FEATURES, 4),
+        "GIN": lambda: GINConv(MLP([FEATURES, 4, 4], norm="batch_norm", norm_kwargs=norm)),
+        "SAGE": lambda: SAGEConv(FEATURES, 4, aggr="mean"),
+        "GAT": lambda: GATConv(FEATURES, 4, edge_dim=1),
+        "CHEB": lambda: ChebConv(FEATURES, 4, K=3),
+    }[token]().double()
+
+
+def test_every_convolution_is_tested():
+    assert WEIGHTED.keys() == CONVOLUTIONS.keys()
+    for token, kind in WEIGHTED.items():
+        assert type(Convolution(token, 2, 2).conv) is kind
+
+
+@each_conv
+@pytest.mark.parametrize("training", [False, True])
+def test_without_weights_it_is_that_of_pyg(token, training):
+    conv, peer = convolution(token).train(training), of_pyg(token).train(training)
+    peer.load_state_dict(conv.state_dict())
+    last = (ONES[:, None],) if token == "GAT" else ()
+    expected = peer(GRAPH.x, GRAPH.edge_index, *last)
+    assert_close(conv(GRAPH.x, GRAPH.edge_index, None), expected)
+
+
+@each_conv
+def test_weights_of_one_are_none_and_others_are_not(token):
+    conv = convolution(token).eval()
+    plain = conv(GRAPH.x, GRAPH.edge_index, None)
+    assert_close(conv(GRAPH.x, GRAPH.edge_index, ONES), plain)
+    other = conv(GRAPH.x, GRAPH.edge_index, GRAPH.edge_weight)
+    alone = [4, 14]
+    if token != "GAT":
+        assert_close(other[alone], plain[alone])  # they have no edges, so no weights either
+    changed = ((other - plain).abs() > 1e-6).any(1)
+    assert changed.sum() >= 13 - (token == "SAGE")  # a mean over one neighbour has no weight
+
+
+@each_conv
+def test_gradients_reach_weights_and_features(token):
+    conv = convolution(token)
+    x, weight = (t.clone().requires_grad_() for t in (GRAPH.x, GRAPH.edge_weight))
+    conv(x, GRAPH.edge_index, weight).square().sum().backward()
+    for grad in (x.grad, weight.grad, *(p.grad for p in conv.parameters())):
+        assert grad.isfinite().all()
+        assert (grad != 0).any()
+
+
+def one_way(data: Data) -> tuple[Tensor, Tensor]:
+    """Edges and weights without their way back, here and there, so that A is not symmetric."""
+    kept = torch.arange(data.num_edges) % 3 > 0
+    return data.edge_index[:, kept], data.edge_weight[kept]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_weighted_gcn_by_its_formula(directed):
+    data = GRAPH.clone()
+    if directed:
+        data.edge_index, data.edge_weight = one_way(data)
+    conv, A = convolution("GC"), adjacency(data, data.edge_weight) + torch.eye(15).double()
+    scale = A.sum(1).rsqrt()
+    expected = scale[:, None] * A * scale @ data.x @ conv.lin.weight.T + conv.bias
+    assert_close(conv(data.x, data.edge_index, data.edge_weight), expected)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_weighted_gin_by_its_formula(training):
+    conv = convolution("GIN").train(training)
+    conv.eps.fill_(0.3)
+    data = GRAPH.clone()
+    data.edge_index, data.edge_weight = one_way(data)
+    mixed = 1.3 * data.x + adjacency(data, data.edge_weight) @ data.x
+    expected = copy.deepcopy(conv.nn)(mixed)
+    assert_close(conv(data.x, data.edge_index, data.edge_weight), expected)
+
+
+def test_weighted_sage_by_its_formula():
+    conv, data = convolution("SAGE"), GRAPH.clone()
+    data.edge_index, data.edge_weight = one_way(data)
+    A = adjacency(data, data.edge_weight)
+    total = A.sum(1, keepdim=True)
+    mean = torch.where(total > 0, A @ data.x / total, 0)
+    expected = conv.lin_l(mean) + conv.lin_r(data.x)
+    assert_close(conv(data.x, data.edge_index, data.edge_weight), expected)
+
+
+@each_conv
+@pytest.mark.parametrize("edges", [0, 2])
+def test_isolated_nodes_go_forward_and_back(token, edges):
+    """No edges at all, and a pair beside an isolated node; with weights that are learned."""
+    conv = WEIGHTED[token](FEATURES, 4)
+    x = torch.randn(3, FEATURES, requires_grad=True)
+    weight = torch.full((edges,), 0.5, requires_grad=True)
+    out = conv(x, torch.tensor([[0, 1], [1, 0]])[:, :edges], weight)
+    assert out.isfinite().all()
+    out.square().sum().backward()
+    for tensor in (x, weight, *conv.parameters()):
+        assert tensor.grad is None or tensor.grad.isfinite().all()
+
+
+@each_conv
+def test_weights_of_zero_go_forward_and_back(token):
+    """All weights of a node may vanish, as behind a soft assignment; a mean of none is zero."""
+    conv, x = WEIGHTED[token](FEATURES, 4), torch.randn(3, FEATURES, requires_grad=True)
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    out = conv(x, edges, torch.zeros(4))
+    if token != "GAT":  # to attention zero is a feature like another
+        assert_close(out, conv(x, edges[:, :0], None))
+    out.square().sum().backward()
+    assert out.isfinite().all()
+    assert x.grad.isfinite().all()
+
+
+def test_gin_normalizes_its_batch_and_takes_a_single_row():
+    conv = WeightedGIN(FEATURES, 4).train()
+    norm = conv.nn.norms[0].module
+    assert isinstance(norm, torch.nn.BatchNorm1d)
+    none = torch.empty(2, 0, dtype=torch.long)
+    assert conv(torch.randn(1, FEATURES), none, None).isfinite().all()
+    seen = outputs_of(norm)
+    conv(torch.randn(50, FEATURES), none, None)
+    assert_close(seen[0].mean(0), torch.zeros(4), atol=1e-5, rtol=0)
+    assert_close(seen[0].std(0, correction=0), torch.ones(4), atol=1e-2, rtol=0)
+
+
+@pytest.mark.parametrize("token", ["GC", "GIN"])
+def test_a_network_of_one_node_trains(token):
+    model = build_model(f"{token}8-HP-{token}8-HP-{token}8-FC8", FEATURES, 2)
+    model(batch_for(model, (1,))).sum().backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_negative_weights_do_not_blow_up_a_mean():
+    conv = Convolution("SAGE", 1, 4)
+    edges = torch.tensor([[0, 1], [2, 2]])
+    for weight in ([1.0, -2.0], [1.0, -1.0], [0.0, 0.0]):
+        w = torch.tensor(weight, requires_grad=True)
+        out = conv.conv(torch.ones(3, 1), edges, w)
+        out.sum().backward()
+        assert out.abs().max() < 100
+        assert w.grad.abs().max() < 100

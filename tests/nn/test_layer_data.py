@@ -1,0 +1,200 @@
+"""What layers need of their data: features, keys, details, types."""
+
+import numpy as np
+import pytest
+import torch
+from torch.testing import assert_close
+from torch_geometric.data import Batch, Data
+from torch_geometric.loader import DataLoader
+
+import haarpool as hp
+from haarpool.data import AddHaarChain, ChainData
+from haarpool.errors import HaarPoolError
+from haarpool.nn import (
+    EigenPooling,
+    HaarConv,
+    HaarPooling,
+    HaarReadout,
+    HaarUnpooling,
+    build_model,
+)
+from helpers.chain_data import EVERYTHING, LARGE, positioned_data
+from helpers.layers import DOMAINS, each_domain
+
+CHAIN = AddHaarChain(num_levels=2, method="matching")
+CHAINED = CHAIN(LARGE)
+
+
+FULL = EVERYTHING(LARGE)
+READERS = {
+    "pool": HaarPooling(0),
+    "pool-vertex": HaarPooling(0, "vertex"),
+    "pool-energy": HaarPooling(1, "vertex", "energy"),
+    "pool-full": HaarPooling(1, "haar", "full"),
+    "unpool": HaarUnpooling(0),
+    "unpool-vertex": HaarUnpooling(1, "vertex"),
+    "readout": HaarReadout(),
+    "conv": HaarConv(3, 4, num_levels=2),
+    "eigen": EigenPooling(0),
+}
+each_reader = pytest.mark.parametrize("name", READERS)
+
+
+@each_reader
+def test_no_features(name):
+    with pytest.raises(HaarPoolError) as error:
+        READERS[name](None, FULL)
+    assert "node features x" in error.value.expected
+    assert "T.OneHotDegree" in error.value.remedy
+    assert "T.Constant()" in error.value.remedy
+
+
+def test_no_features_in_a_network():
+    bare = CHAIN(Data(edge_index=LARGE.edge_index, num_nodes=30))
+    for data in (bare, Batch.from_data_list([bare, bare]), bare.to_dict()):
+        with pytest.raises(HaarPoolError, match=r"T\.OneHotDegree.*T\.Constant"):
+            build_model("GC8-HP-GC8-HP-FC8", 3, 2)(data)
+
+
+@each_reader
+def test_integer_features(name):
+    reader = READERS[name]
+    level = reader.level + (1 if "unpool" in name else 0)
+    rows = torch.ones(FULL.chain_sizes[level], 3)
+    reader(rows, FULL)
+    for x in (rows.long(), rows.bool()):
+        with pytest.raises(HaarPoolError, match=r"x\.float\(\)"):
+            reader(x, FULL)
+
+
+@each_reader
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: LARGE.edge_index,
+        lambda: None,
+        lambda: hp.build_chain(LARGE, 2),
+        lambda: [FULL],
+    ],
+    ids=["edge_index", "None", "chain", "list"],
+)
+def test_something_else_in_the_place_of_data(name, wrong):
+    with pytest.raises(HaarPoolError, match="DataLoader"):
+        READERS[name](torch.ones(30, 3), wrong())
+
+
+@pytest.mark.parametrize("wrong", [lambda: LARGE.x, lambda: None, lambda: [FULL]])
+def test_something_else_for_a_network(wrong):
+    with pytest.raises(HaarPoolError, match="DataLoader"):
+        build_model("GC8-HP-FC8", 3, 2)(wrong())
+
+
+@pytest.mark.parametrize("key", ["haar_links_1", "haar_weights_1", "haar_basis_1", "haar_values_1"])
+def test_keys_that_were_excluded(key):
+    batch = next(iter(DataLoader([FULL, FULL], batch_size=2, exclude_keys=[key])))
+    assert key not in batch
+    with pytest.raises(HaarPoolError, match=f"no '?{key}"):
+        HaarPooling(0)(batch.x, batch)
+
+
+def test_the_number_of_graphs_was_excluded():
+    batch = next(iter(DataLoader([FULL, FULL], batch_size=2, exclude_keys=["haar_growth"])))
+    with pytest.raises(HaarPoolError, match="no haar_growth"):
+        HaarReadout()(batch.x, batch)
+
+
+def test_details_are_a_yes_or_no_of_the_transform():
+    with pytest.raises(HaarPoolError, match="details=True"):
+        AddHaarChain(2, details="full")
+
+
+def test_an_excluded_tree_is_a_missing_chain():
+    batch = Batch.from_data_list([FULL, FULL], exclude_keys=["haar_tree_1"])
+    with pytest.raises(HaarPoolError, match="levels"):
+        HaarPooling(0)(batch.x, batch)
+
+
+@each_domain
+def test_details_of_level_zero_can_be_left_out(domain):
+    plain = AddHaarChain(2, method="matching", details=False)(LARGE)
+    assert "haar_basis_0" in AddHaarChain(2, method="matching")(LARGE)
+    assert "haar_basis_0" not in AddHaarChain(2, method="matching", domain="vertex")(LARGE)
+    assert {"haar_basis_0", "haar_values_0"}.isdisjoint(plain.tensors)
+    with pytest.raises(HaarPoolError, match="details=True"):
+        HaarPooling(0, domain, "full")(LARGE.x, plain)
+    rows = torch.randn(plain.chain_sizes[1], 3)
+    out = HaarPooling(1, domain, "full")(rows, plain)
+    assert_close(HaarUnpooling(1, domain)(out.x, plain, out.details), rows)
+    HaarPooling(0, domain)(LARGE.x, plain)
+    HaarPooling(0, domain, "energy")(LARGE.x, plain)
+
+
+@pytest.mark.parametrize("made", DOMAINS)
+@each_domain
+@pytest.mark.parametrize("level", [0, 1])
+def test_with_all_details_everything_is_restored(made, domain, level):
+    transform = AddHaarChain(2, method="matching", domain=made, details=True)
+    assert "details=True" in repr(transform)
+    small = positioned_data(1, 0), positioned_data(10, 10, seed=7)
+    batch = Batch.from_data_list([transform(data) for data in (LARGE, *small)])
+    x = torch.randn(batch.chain_sizes[level], 3).double()
+    out = HaarPooling(level, domain, "full")(x, batch)
+    assert len(out.x) + len(out.details) == len(x)
+    assert_close(HaarUnpooling(level, domain)(out.x, batch, out.details), x)
+    assert_close(out.x.square().sum() + out.details.square().sum(), x.square().sum())
+
+
+def test_details_without_bases():
+    data = AddHaarChain(2, method="matching", domain="vertex")(LARGE)
+    assert not [key for key in data.tensors if "basis" in key or "values" in key]
+    for level in (0, 1):
+        rows = torch.randn(data.chain_sizes[level], 3)
+        with pytest.raises(HaarPoolError, match="AddHaarChain"):
+            HaarPooling(level, "vertex", "full")(rows, data)
+
+
+@each_domain
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_energies_of_short_types_do_not_overflow(dtype, domain):
+    """Squares of 300 are more than float16 can hold."""
+    signs = 1 - 2 * (torch.arange(30) % 2)
+    x = (300 * signs)[:, None].expand(-1, 3).to(dtype).requires_grad_()
+    out = HaarPooling(0, domain, "energy")(x, FULL)
+    assert out.x.dtype == dtype
+    assert out.details.dtype == torch.float32
+    assert out.details.isfinite().all()
+    assert out.details.max() > torch.finfo(torch.float16).max
+    expected = HaarPooling(0, domain, "energy")(x.float(), FULL).details
+    assert_close(out.details, expected)
+    out.details.mean().backward()
+    assert x.grad.dtype == dtype
+    assert x.grad.isfinite().all()
+
+
+@pytest.fixture(scope="module")
+def many_nodes() -> ChainData:
+    ring = torch.arange(2000)
+    edges = torch.stack([torch.cat([ring, ring.roll(1)]), torch.cat([ring.roll(1), ring])])
+    chain = hp.Chain.from_parents([np.arange(2000) // 40, np.zeros(50, int)])
+    data = Data(edge_index=edges, num_nodes=2000)
+    return ChainData.from_chain(data, chain, domain="vertex")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_readouts_of_short_types_are_rounded_once(dtype, many_nodes):
+    torch.manual_seed(0)
+    x = (1 + 0.1 * torch.randn(2000, 3)).to(dtype)
+    for statistics in (["sum"], ["mean"], ["scaled_sum"], ["energy"], ["sum", "mean", "energy"]):
+        readout = HaarReadout(statistics=statistics)
+        out = readout(x, many_nodes)
+        assert out.dtype == dtype
+        assert torch.equal(out, readout(x.float(), many_nodes).to(dtype))
+    # One by one in the short type it would be far off.
+    total = torch.zeros(3, dtype=dtype)
+    for row in x:
+        total = total + row
+    exact = x.double().sum(0)
+    bad = (total.double() / exact - 1).abs().max()
+    good = (HaarReadout(statistics="sum")(x, many_nodes)[0].double() / exact - 1).abs().max()
+    assert good < torch.finfo(dtype).eps
+    assert bad > (0.5 if dtype == torch.bfloat16 else 2 * good)

@@ -1,0 +1,137 @@
+"""Stages of a network and their options."""
+
+from math import ceil
+
+import pytest
+import torch
+from torch.testing import assert_close
+from torch_geometric.data import Batch
+from torch_geometric.nn import (
+    EdgePooling,
+    GCNConv,
+)
+from torch_geometric.utils import (
+    scatter,
+)
+
+from haarpool import HaarPoolError
+from haarpool.nn import LaPool, build_model
+from haarpool.nn.stages import ChainPooling, Contraction
+from haarpool.nn.state import LayerState
+from helpers.networks import FEATURES, SIZES, batch_for, inputs_of, outputs_of, weighted_graphs
+
+
+def contracted() -> tuple[LayerState, LayerState, tuple]:
+    """A state, what the stage makes of it, and what PyG's class makes of it."""
+    torch.manual_seed(0)
+    stage, batch = Contraction(EdgePooling(FEATURES)), Batch.from_data_list(weighted_graphs())
+    peer = EdgePooling(FEATURES)
+    peer.load_state_dict(stage.pool.state_dict())
+    state = LayerState(batch.x, batch.edge_index, batch.edge_weight, batch.batch)
+    return state, stage(state, {}), peer(batch.x, batch.edge_index, batch.batch)
+
+
+def test_contracted_graphs_stand_graph_by_graph():
+    before, after, (_, _, batch, _) = contracted()
+    assert not (batch.diff() >= 0).all()  # as PyG leaves them
+    assert (after.batch.diff() >= 0).all()
+    assert len(after.x) == len(batch) < len(before.x)
+    assert torch.equal(after.batch.bincount(), batch.bincount())
+    assert after.edge_weight is None
+
+
+def test_contracted_graphs_are_those_of_pyg():
+    _, after, (x, edges, batch, _) = contracted()
+    for reduce in ("sum", "max", "min"):
+        one = scatter(after.x, after.batch, dim_size=len(SIZES), reduce=reduce)
+        assert_close(one, scatter(x, batch, dim_size=len(SIZES), reduce=reduce))
+    assert (after.batch[after.edge_index[0]] == after.batch[after.edge_index[1]]).all()
+    assert len(x.unique(dim=0)) == len(x)  # so that rows are known by what they hold
+    pairs = [x[edges].movedim(0, 1).flatten(1), after.x[after.edge_index].movedim(0, 1).flatten(1)]
+    assert torch.equal(*(pair.unique(dim=0) for pair in pairs))
+    assert after.edge_index.shape == edges.shape
+
+
+@pytest.mark.parametrize("text", ["DP-SUM", "STRUCT-SUM", "LAP-SUM", "SORT", "S2S", "EP-SUM"])
+def test_what_may_follow_edge_pooling(text):
+    model = build_model(f"GC8-EP-{text}", FEATURES, 2, num_clusters=4, sorted_nodes=3)
+    batch = batch_for(model)
+    out = model(batch)
+    assert out.shape == (len(SIZES), 2)
+    model.loss(out, batch.y).backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("pool", ["SP", "TP"])
+@pytest.mark.parametrize("ratio", [0.3, 0.5, 0.8])
+def test_ratio_of_the_nodes_is_kept(pool, ratio):
+    model = build_model(f"GC8-{pool}-SUM", FEATURES, 2, ratio=ratio)
+    states = outputs_of(model.stages[1])
+    model(batch_for(model))
+    assert states[0].batch.bincount().tolist() == [ceil(ratio * n) for n in SIZES]
+
+
+def test_a_ratio_of_one_is_refused():
+    """PyG takes it for a number of nodes."""
+    with pytest.raises(HaarPoolError, match=r"a ratio in \(0, 1\)"):
+        build_model("GC8-TP-SUM", FEATURES, 2, ratio=1.0)
+
+
+def test_sagpool_scores_with_a_gcn():
+    stage = build_model("GC8-SP-SUM", FEATURES, 2).stages[1]
+    assert type(stage.pool.gnn) is GCNConv
+
+
+def test_number_of_clusters_halves():
+    model = build_model("GC8-DP-GC8-STRUCT-LAP-DP-STRUCT-SUM", FEATURES, 2, num_clusters=5)
+    poolings = [stage.pool for stage in model.stages if hasattr(stage, "pool")]
+    numbers = [pool.num_clusters for pool in poolings if not isinstance(pool, LaPool)]
+    assert numbers == [5, 2, 1, 1]
+    states = outputs_of(model.stages[3])
+    model(batch_for(model))
+    assert states[0].batch.bincount().tolist() == [2] * len(SIZES)
+
+
+def test_number_of_modes():
+    model = build_model("GC8-EIG-GC4-EIG-SUM", FEATURES, 2, num_modes=3)
+    pools = [stage.pool for stage in model.stages if isinstance(stage, ChainPooling)]
+    assert [(pool.level, pool.num_modes) for pool in pools] == [(0, 3), (1, 3)]
+    assert model.stages[2].conv.in_channels == 24
+    assert model.linear[0].in_features == 12
+    batch = batch_for(model)
+    assert batch.haar_modes_0.shape[0] == batch.haar_modes_1.shape[0] == 3
+    assert model(batch).shape == (len(SIZES), 2)
+
+
+def test_sorted_nodes_and_set2set():
+    model = build_model("GC8-SORT", FEATURES, 2, sorted_nodes=7)
+    rows = outputs_of(model.readout)
+    model(batch_for(model))
+    assert rows[0].shape == (len(SIZES), 7 * 8)
+    assert model.linear[0].in_features == 7 * 8
+    model = build_model("GC8-S2S", FEATURES, 2)
+    assert model.readout.processing_steps == 3
+    assert model.linear[0].in_features == 16
+
+
+def test_dropout_before_a_last_layer_that_is_the_only_one():
+    model = build_model("GC64-SUM", FEATURES, 2, dropout=0.9)
+    readout, seen = outputs_of(model.readout), inputs_of(model.linear[0])
+    batch = batch_for(model, (30, 30))
+    model(batch)
+    kept = seen[0][0] != 0
+    assert 0 < kept.float().mean() < 0.25
+    assert_close(seen[0][0][kept], 10 * readout[0][kept])
+    model.eval()
+    model(batch)
+    assert torch.equal(seen[1][0], readout[1])
+
+
+def test_relu_behind_the_adapter():
+    model = build_model("GC8-SUM-FC16-FC4", FEATURES, 2).eval()
+    readout, seen = outputs_of(model.readout), inputs_of(model.linear[0])
+    model(batch_for(model))
+    before, after = model.adapter(readout[0]), seen[0][0]
+    assert (before < 0).any()
+    assert (after >= 0).all()
+    assert torch.equal(after, before.relu())
