@@ -1,8 +1,12 @@
-"""Records as a run leaves them, made up, for tests of the report."""
+"""Invented records of runs, and their files, for tests of the report."""
+
+import csv
+import json
+from pathlib import Path
 
 import numpy as np
 
-from haarpool.report import Predictions, RunRecord
+from haarpool.report import Predictions, RunRecord, write_report
 
 
 def score(values):
@@ -11,7 +15,7 @@ def score(values):
 
 
 def record(task="classification", repeats=3, epochs=30, classes=2, targets=1, changes=()):
-    """A run that looks like a real one. `changes` replace entries of the data section."""
+    """Make a record like that of a real run; `changes` replace entries of the data section."""
     random = np.random.default_rng(0)
     test, regression = 19, task == "regression"
     data = {
@@ -78,6 +82,7 @@ def record(task="classification", repeats=3, epochs=30, classes=2, targets=1, ch
             "repeats": repeats,
             "best_epoch": best,
             "model_of_repeat": repeats // 2,
+            "example_graph": 17,
             "graphs": {
                 "train": [150] * repeats,
                 "validation": [19] * repeats,
@@ -89,3 +94,28 @@ def record(task="classification", repeats=3, epochs=30, classes=2, targets=1, ch
             np.repeat(np.arange(repeats), test), random.integers(0, 188, n), target, prediction
         ),
     )
+
+
+def write_run(folder: Path, run: RunRecord) -> Path:
+    """Write the files of a run that its report is made from."""
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(run.config))
+    (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in run.epochs))
+    (folder / "result.json").write_text(json.dumps(run.result))
+    test, data = run.test, run.config["data"]
+    with open(folder / "test.csv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["repeat", "graph", "..."])
+        for row in zip(test.repeat, test.graph, test.target, test.prediction, strict=True):
+            shown = np.concatenate([np.atleast_1d(values) for values in row[2:]]).tolist()
+            if data["task"] == "classification":
+                shown = [data["classes"][c] for c in shown]
+            writer.writerow([*row[:2], *shown])
+    if run.chain is not None:
+        run.chain.save(folder / "example_chain.npz")
+    return folder
+
+
+def report_of(folder: Path, run: RunRecord) -> Path:
+    """Write a run and its report."""
+    return write_report(write_run(folder, run))

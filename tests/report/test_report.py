@@ -1,4 +1,4 @@
-"""The report of a run, from records as a run leaves them."""
+"""The report of a run, made from the files in its folder."""
 
 import json
 import os
@@ -15,9 +15,10 @@ import pytest
 from matplotlib.figure import Figure
 
 import haarpool as hp
-from haarpool.report import Predictions, RunRecord, write_report
-from haarpool.report.figures import _draw_lines, draw, few_wavelets
-from helpers.records import record, score
+from haarpool.report import Predictions, RunRecord, render_report, write_report
+from haarpool.report.pictures import _draw_lines, choose_wavelets, draw
+from helpers.errors import error_with
+from helpers.records import record, report_of, score, write_run
 
 NASTY = '<script>alert("x")</script> & $x^'
 
@@ -70,7 +71,7 @@ CASES = {
 @pytest.fixture(scope="module", params=CASES)
 def page(request, tmp_path_factory, molecule):
     folder = tmp_path_factory.mktemp("run")
-    return write_report(folder, CASES[request.param](), molecule, "graph 17")
+    return report_of(folder, replace(CASES[request.param](), chain=molecule))
 
 
 def test_needs_no_network_and_no_script(page):
@@ -115,68 +116,69 @@ def test_scores_have_a_spread_and_the_number_of_repeats(tmp_path):
     run = record(repeats=3)
     for part, values in (("test", [0.8, 0.9, 0.85]), ("validation", [0.91, 0.93, 0.92])):
         run.result["scores"]["accuracy"][part] = score(values)
-    found = Page(write_report(tmp_path, run, None, ""))
+    found = Page(report_of(tmp_path, run))
     assert "85.0 ± 4.1 % accuracy on the test graphs" in found.text
     assert "over 3 repeats" in found.text
     assert "accuracy 85.0 ± 4.1 % 92.00 ± 0.82 % 3" in found.text
     assert "3 150 19 19 " in found.text
     assert "92 % 85 %" in found.text  # the third repeat
-    assert "single split" not in found.text
+    assert "single repeat" not in found.text
 
 
 def test_one_repeat_has_no_spread_and_a_warning(tmp_path):
     run = record(repeats=1)
     run.result["scores"]["accuracy"]["test"] = score([0.8])
-    found = Page(write_report(tmp_path, run, None, ""))
+    found = Page(report_of(tmp_path, run))
     assert "80 % accuracy on the test graphs" in found.text
-    assert "A single split says little" in found.text
+    assert "the score of a single repeat" in found.text
     assert "±" not in found.text
 
 
 def test_names_are_escaped(tmp_path):
-    path = write_report(tmp_path, CASES["long names"](), None, NASTY)
+    path = report_of(tmp_path, CASES["long names"]())
     assert "<script" not in path.read_text("utf-8")
     assert Page(path).text.count(NASTY) >= 4  # title, heading, both sides of the table
 
 
 def test_confusion_counts_all_test_parts(tmp_path):
-    target, said = np.array([0, 0, 0, 1, 1, -1]), np.array([0, 0, 1, 1, 1, 0])
-    some = Predictions(np.array([0, 0, 0, 1, 1, 1]), np.arange(6), target, said)
-    run = replace(record(repeats=2), test=some)
-    found = Page(write_report(tmp_path, run, None, ""))
+    target, predicted = np.array([0, 0, 0, 1, 1, -1]), np.array([0, 0, 1, 1, 1, 0])
+    test = Predictions(np.array([0, 0, 0, 1, 1, 1]), np.arange(6), target, predicted)
+    path = tmp_path / "report.html"
+    path.write_text(render_report(replace(record(repeats=2), test=test)), "utf-8")
+    found = Page(path)
     assert "class 0 2 67 % 1 33 % class 1 0 2 100 %" in found.text
-    assert "5 predictions of all 2 test parts together" in found.text
-    assert "right in 60 % of them" in found.text
+    assert "5 predictions of the 2 test parts together" in found.text
+    assert "an accuracy of 60 %" in found.text
 
 
 def test_too_many_classes_for_a_table(tmp_path):
-    found = Page(write_report(tmp_path, record(classes=60), None, ""))
-    assert "60 classes are too many for a table" in found.text
+    found = Page(report_of(tmp_path, record(classes=60)))
+    assert "60 classes are too many for a confusion matrix" in found.text
 
 
 def test_a_dot_per_test_graph_with_a_value(tmp_path):
     run = record("regression", repeats=2, targets=2)
-    first, second = draw(run, None)["parity"]
+    first, second = draw(run)["parity"]
     known = np.isfinite(run.test.target).sum(axis=0)
     ticks = [len(re.findall("xtick_|ytick_", svg)) for svg in (first, second)]
     uses = [svg.count("<use") for svg in (first, second)]
     assert np.subtract(uses, ticks).tolist() == known.tolist()
     assert known[0] < known[1]
     no_value = replace(run, test=replace(run.test, target=np.full_like(run.test.target, np.nan)))
-    assert len(draw(no_value, None)["parity"]) == 2
+    assert len(draw(no_value)["parity"]) == 2
 
 
 def test_without_a_chain_its_sections_are_left_out(tmp_path):
     run = record()
     run.config["chain"] = None
-    found = Page(write_report(tmp_path, run, None, "graph 17"))
-    assert not {"chain", "wavelets", "Chains"} & set(found.text.split())
+    found = Page(report_of(tmp_path, run))
+    assert not {"Chain", "chain", "Wavelets", "Chains"} & set(found.text.split())
     assert found.labels() == ["loss by epoch", "validation accuracy by epoch"]
 
 
 def test_a_graph_too_large_to_draw(tmp_path):
     chain = hp.build_chain(nx.cycle_graph(1200), num_levels=2, method="matching")
-    found = Page(write_report(tmp_path, record(), chain, "graph 17"))
+    found = Page(report_of(tmp_path, replace(record(), chain=chain)))
     assert "1,200 nodes, too many to draw (at most 1,000)" in found.text
     assert len(found.labels()) == 2
 
@@ -184,7 +186,7 @@ def test_a_graph_too_large_to_draw(tmp_path):
 def test_a_graph_of_500_nodes_stays_small(tmp_path):
     graph = nx.random_geometric_graph(500, 0.07, seed=0)
     chain = hp.build_chain(graph, num_levels=2, method="matching")
-    path = write_report(tmp_path, record(), chain, "graph 17")
+    path = report_of(tmp_path, replace(record(), chain=chain))
     assert path.stat().st_size < 1_500_000
     assert "level 0: 500 nodes" in Page(path).labels()
 
@@ -206,7 +208,7 @@ def test_missing_numbers_leave_gaps(tmp_path, missing):
     for entry in run.epochs:
         entry |= {"validation_score": None, "train_loss": missing, "validation_loss": missing}
     run.result["scores"]["f1"]["test"] = {"mean": missing, "std": missing, "each": [missing] * 3}
-    found = Page(write_report(tmp_path, run, None, ""))
+    found = Page(report_of(tmp_path, run))
     assert found.labels() == ["loss by epoch"]
     assert "No validation score was recorded" in found.text
     assert "F1 –" in found.text
@@ -219,23 +221,23 @@ def test_a_loss_over_many_magnitudes_has_a_logarithmic_axis():
     assert ax.get_yscale() == "log"
 
 
-def test_few_wavelets_go_from_coarse_to_fine(molecule):
-    assert few_wavelets(molecule) == [0, *molecule.sizes[-1:0:-1]]
-    assert few_wavelets(hp.Chain.from_parents([[0] * 10])) == [0, 1, 6, 9]
-    assert few_wavelets(hp.Chain.from_parents([[0]])) == [0]
+def test_choose_wavelets_go_from_coarse_to_fine(molecule):
+    assert choose_wavelets(molecule) == [0, *molecule.sizes[-1:0:-1]]
+    assert choose_wavelets(hp.Chain.from_parents([[0] * 10])) == [0, 1, 6, 9]
+    assert choose_wavelets(hp.Chain.from_parents([[0]])) == [0]
     deep = hp.build_chain(nx.path_graph(600), num_levels=9, method="matching")
-    assert len(few_wavelets(deep)) == 6
-    assert few_wavelets(deep)[0] == 0
+    assert len(choose_wavelets(deep)) == 6
+    assert choose_wavelets(deep)[0] == 0
 
 
 def test_is_the_same_page_every_time(tmp_path, molecule):
-    first = write_report(tmp_path, record(), molecule, "graph 17").read_bytes()
-    assert write_report(tmp_path, record(), molecule, "graph 17").read_bytes() == first
+    first = report_of(tmp_path, replace(record(), chain=molecule)).read_bytes()
+    assert report_of(tmp_path, replace(record(), chain=molecule)).read_bytes() == first
 
 
 def test_real_graphs(tmp_path, tu_graphs):
     chain = hp.build_chain(tu_graphs("MUTAG")[0], num_levels=1)
-    path = write_report(tmp_path, record(), chain, "graph 0")
+    path = report_of(tmp_path, replace(record(), chain=chain))
     assert "level 0: 17 nodes" in Page(path).labels()
     assert path.stat().st_size < 300_000
 
@@ -244,22 +246,82 @@ def test_real_graphs(tmp_path, tu_graphs):
 
 
 def test_a_failing_write_leaves_the_old_report_alone(tmp_path, monkeypatch):
-    path = write_report(tmp_path, record(), None, "")
+    path = report_of(tmp_path, record())
     before = path.read_bytes()
+    files = sorted(write_run(tmp_path, record(repeats=1)).iterdir())
 
     def fail(*_):
         raise OSError("no space left")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(hp.HaarPoolError, match=r"a file that can be written.*no space left"):
-        write_report(tmp_path, record(repeats=1), None, "")
-    assert [*tmp_path.iterdir()] == [path]
+    with error_with("a file that can be written", "no space left"):
+        write_report(tmp_path)
+    assert sorted(tmp_path.iterdir()) == files
     assert path.read_bytes() == before
 
 
-def test_the_folder_has_to_exist(tmp_path):
-    with pytest.raises(hp.HaarPoolError, match=r"expected a place.*nowhere.*choose another"):
-        write_report(tmp_path / "nowhere", record(), None, "")
+# ---------------------------------------------------------------------- the files of a run
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_records_are_read_from_their_files(name, tmp_path, molecule):
+    run = replace(CASES[name](), chain=molecule)
+    again = RunRecord.read(write_run(tmp_path, run))
+    assert (again.config, again.epochs, again.result) == (run.config, run.epochs, run.result)
+    assert again.chain == run.chain
+    for field in ("repeat", "graph", "target", "prediction"):
+        np.testing.assert_array_equal(getattr(again.test, field), getattr(run.test, field))
+
+
+def test_a_run_without_example_chain(tmp_path):
+    found = Page(report_of(tmp_path, record()))
+    assert "no example_chain.npz , so no chain is shown" in found.text
+    assert found.labels() == ["loss by epoch", "validation accuracy by epoch"]
+
+
+def test_an_old_run_has_no_number_of_the_example_graph(tmp_path, molecule):
+    run = replace(record(), chain=molecule)
+    del run.result["example_graph"]
+    assert "Chain of an example graph" in Page(report_of(tmp_path, run)).text
+
+
+DAMAGED = {
+    "no folder": (None, None, "a run folder at", "no folder"),
+    "no config": ("config.json", None, "a run folder at", "a folder without config.json"),
+    "a newer format": ("config.json", b'{"format": 99}', "a run of format 1", "format 99"),
+    "config without data": ("config.json", b'{"format": 1}', "config.json", "no section data"),
+    "no result": ("result.json", None, "a complete run", "complete it: haarpool train --resume"),
+    "half a result": ("result.json", b'{"metric": ', "an undamaged result.json", "train again"),
+    "an empty result": ("result.json", b"{}", "metric is one of its scores", "result.json"),
+    "no metrics": ("metrics.jsonl", None, "an undamaged metrics.jsonl", "no epoch"),
+    "no predictions": ("test.csv", None, "an undamaged test.csv", "train again"),
+    "an empty test.csv": ("test.csv", b"", "an undamaged test.csv", "train again"),
+    "an unknown class": ("test.csv", b"repeat\n0,1,x,class 1\n", "test.csv", "'x'"),
+    "half a row": ("test.csv", b"repeat\n0,1,class 1\n", "test.csv", "train again"),
+    "words for numbers": ("test.csv", b"repeat\na,b,class 1,class 1\n", "test.csv", "'a'"),
+    "no text": ("test.csv", b"\xff\xfe", "an undamaged test.csv", "utf-8"),
+    "a damaged chain": ("example_chain.npz", b"PK", "example_chain.npz", "delete the file"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_files_are_errors(name, tmp_path):
+    file, content, *parts = DAMAGED[name]
+    folder = tmp_path / "run" if file is None else write_run(tmp_path, record())
+    if content is not None:
+        (folder / file).write_bytes(content)
+    elif file is not None:
+        (folder / file).unlink()
+    with error_with(*parts):
+        write_report(folder)
+    assert not (folder / "report.html").exists()
+
+
+def test_files_of_different_runs_are_an_error(tmp_path):
+    run = record()
+    run.result["best_epoch"].pop()
+    with error_with("a complete run in", "files that do not fit together", "train again"):
+        report_of(tmp_path, run)
 
 
 def test_records_are_checked():
@@ -269,7 +331,10 @@ def test_records_are_checked():
         *(getattr(run.test, n)[:1] for n in ("repeat", "graph")), *np.array([[9], [0]])
     )
     for change, message in (
-        ({"config": {"data": {}}}, "expected a config with command, data.*none of command, model"),
+        (
+            {"config": {"data": {}}},
+            "expected a configuration with command, data.*no command, model",
+        ),
         ({"epochs": []}, "expected at least one epoch, got none"),
         ({"result": run.result | {"metric": "mae"}}, "whose metric is one of its scores.*'mae'"),
         ({"test": some}, r"predictions of the classes.*shape \(1,\) for classification"),

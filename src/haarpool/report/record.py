@@ -1,48 +1,42 @@
-"""What a report is made from: the files of a run as plain data."""
+"""The content of a report: the files of a complete run as plain data."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from haarpool._types import Ints
+from haarpool.chains.chain import Chain
 from haarpool.errors import HaarPoolError
-from haarpool.training.run_folder import RESULT, TEST, RunFolder
+from haarpool.training.run_folder import EXAMPLE_CHAIN, METRICS, RESULT, TEST, RunFolder
 
 SECTIONS = ("command", "data", "model", "chain", "training", "versions")
 
 
-def unit(metric: str) -> tuple[float, str]:
-    """What to multiply a metric by, and the sign behind it: accuracies are shown in per cent.
-
-    >>> unit("accuracy"), unit("mae")
-    ((100.0, ' %'), (1.0, ''))
-    """
-    return (100.0, " %") if metric.endswith("accuracy") else (1.0, "")
-
-
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What the networks said on the test parts of all repeats, one after the other.
+    """Predictions for the test parts of all repeats, one after the other.
 
     Attributes:
-        repeat: (n,) the repeat, from 0.
-        graph: (n,) the number of the graph in the dataset.
-        target: (n,) numbers of classes, -1 without label, or (n, T) values, NaN without label.
-        prediction: of the same shape.
+        repeat: (n,) Repeat, from 0.
+        graph: (n,) Number of the graph in the dataset.
+        target: (n,) Classes, -1 without label, or (n, T) values, NaN without label.
+        prediction: (n,) Classes or (n, T) values.
     """
 
-    repeat: NDArray[np.int64]
-    graph: NDArray[np.int64]
+    repeat: Ints
+    graph: Ints
     target: NDArray[Any]
     prediction: NDArray[Any]
 
     def __post_init__(self) -> None:
-        """Check that the arrays belong together."""
+        """Check that the shapes fit together."""
         shapes = [np.shape(a) for a in (self.repeat, self.graph, self.target, self.prediction)]
         repeat, graph, target, prediction = shapes
         if not (repeat == graph == target[:1] and target == prediction):
@@ -52,88 +46,120 @@ class Predictions:
                 "pass one row per test graph and repeat in each",
             )
 
+    @classmethod
+    def read(cls, folder: RunFolder, data: Mapping[str, Any]) -> Predictions:
+        """Read `test.csv`.
+
+        Args:
+            folder: The run folder.
+            data: Section "data" of its configuration: "task", "classes" and "target_names".
+        """
+        try:
+            with open(folder.path / TEST, encoding="utf-8", newline="") as file:
+                _, *rows = csv.reader(file)
+            repeat, graph = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2).T
+            if data["task"] == "classification":
+                number = {name: c for c, name in enumerate(data["classes"])}
+                classes = np.array([[number[name] for name in row[2:4]] for row in rows], np.int64)
+                return cls(repeat, graph, *classes.reshape(-1, 2).T)
+            width = len(data["target_names"])
+            values = np.array([row[2:] for row in rows], np.float64).reshape(-1, 2 * width)
+            return cls(repeat, graph, values[:, :width], values[:, width:])
+        except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+            raise folder.damaged(TEST, error) from error
+
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """A finished run.
+    """A complete run.
 
     Attributes:
-        config: what was asked for: data, model, chain (None without), training, versions, command.
-        epochs: one entry per repeat and epoch: losses, and a validation score or None.
-        result: scores by metric and part, the chosen epochs, the sizes of the parts.
-        test: the predictions behind the test scores.
+        config: Content of `config.json`: data, model, chain (None without chain), training,
+            versions, command.
+        epochs: Lines of `metrics.jsonl`, one per repeat and epoch: losses, and the validation score
+            or None.
+        result: Content of `result.json`: scores by metric and part, chosen epochs, sizes of the
+            parts.
+        test: Predictions for the test parts.
+        chain: Chain of one graph, which the report shows; None if there is none.
     """
 
     config: Mapping[str, Any]
     epochs: Sequence[Mapping[str, Any]]
     result: Mapping[str, Any]
     test: Predictions
+    chain: Chain | None = None
 
     @classmethod
-    def read(cls, folder: RunFolder) -> RunRecord:
-        """Read the files of a run."""
-        config = folder.config()
-        return cls(
-            config,
-            folder.read_metrics(),
-            folder.read_json(RESULT),
-            _read_predictions(folder, config["data"]),
-        )
+    def read(cls, path: str | PathLike[str]) -> RunRecord:
+        """Read the files of a complete run.
+
+        Args:
+            path: Folder that `haarpool train` wrote.
+        """
+        folder = RunFolder.open(path)
+        if not folder.has(RESULT):
+            raise HaarPoolError(
+                f"a complete run in {path}",
+                f"no {RESULT}",
+                f"complete it: haarpool train --resume {path}",
+            )
+        config, result = folder.config(), folder.read_json(RESULT)
+        if not isinstance(data := config.get("data"), Mapping):
+            raise folder.damaged("config.json", "no section data")
+        test, epochs = Predictions.read(folder, data), folder.read_metrics()
+        if not epochs:
+            raise folder.damaged(METRICS, "no epoch")
+        return cls(config, epochs, result, test, _example_chain(folder))
 
     def __post_init__(self) -> None:
-        """Check what a report cannot do without."""
+        """Check that all parts are there and fit together."""
         if missing := [name for name in SECTIONS if name not in self.config]:
             raise HaarPoolError(
-                f"a config with {', '.join(SECTIONS)}",
-                f"none of {', '.join(missing)}",
-                "read config.json of a finished run",
+                f"a configuration with {', '.join(SECTIONS)}",
+                f"no {', '.join(missing)}",
+                "use config.json of a complete run",
             )
         if not self.epochs:
-            raise HaarPoolError("at least one epoch", "none", "read metrics.jsonl of a run")
+            raise HaarPoolError("at least one epoch", "none", "use metrics.jsonl of a run")
         if (metric := self.result.get("metric")) not in (scores := self.result.get("scores", {})):
             raise HaarPoolError(
                 "a result whose metric is one of its scores",
                 f"metric {metric!r} and scores {list(scores)}",
-                "read result.json of a finished run",
+                "use result.json of a complete run",
             )
-        if not self._fits():
+        if not self._predictions_fit():
             raise HaarPoolError(
-                "predictions of the classes or target names in the config",
+                "predictions of the classes or target names in the configuration",
                 f"targets of shape {np.shape(self.test.target)} for {self.config['data']['task']}",
-                "read both from the same run",
+                "use files of the same run",
             )
 
-    def _fits(self) -> bool:
+    def _predictions_fit(self) -> bool:
         data, shape = self.config["data"], np.shape(self.test.target)
         if self.is_regression:
             return shape[1:] == (len(data["target_names"]),)
-        said = np.asarray(self.test.prediction)
-        known = np.maximum(said, self.test.target) < len(data["classes"])
-        return len(shape) == 1 and bool((known & (said >= 0)).all())
+        predicted = np.asarray(self.test.prediction)
+        known = np.maximum(predicted, self.test.target) < len(data["classes"])
+        return len(shape) == 1 and bool((known & (predicted >= 0)).all())
 
     @property
     def repeats(self) -> int:
-        """How often the network was trained."""
+        """Number of repeats."""
         return int(self.result["repeats"])
 
     @property
     def is_regression(self) -> bool:
-        """Whether values are predicted, not classes."""
+        """True if values are predicted, not classes."""
         return bool(self.config["data"]["task"] == "regression")
 
 
-def _read_predictions(folder: RunFolder, data: Mapping[str, Any]) -> Predictions:
-    """Read `test.csv`."""
+def _example_chain(folder: RunFolder) -> Chain | None:
+    path = folder.path / EXAMPLE_CHAIN
+    if not path.exists():
+        return None
     try:
-        with open(folder.path / TEST, newline="", encoding="utf-8") as file:
-            _, *rows = csv.reader(file)
-        repeat, graph = (np.array([int(row[i]) for row in rows], np.int64) for i in (0, 1))
-        if data["task"] == "classification":
-            number = {str(name): c for c, name in enumerate(data["classes"])}
-            target, prediction = (np.array([number[row[i]] for row in rows]) for i in (2, 3))
-        else:
-            values = np.array([[float(cell) for cell in row[2:]] for row in rows])
-            target, prediction = np.split(values, 2, axis=1)
-    except (OSError, ValueError, KeyError, IndexError) as error:
-        raise folder.damaged(TEST, error) from error
-    return Predictions(repeat, graph, target, prediction)
+        return Chain.load(path)
+    except HaarPoolError as error:
+        remedy = "delete the file to leave the chain out of the report"
+        raise HaarPoolError(error.expected, error.got, remedy) from error

@@ -1,4 +1,4 @@
-"""The tables of a report: numbers as a reader wants to see them."""
+"""The tables of a report: numbers and settings as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haarpool.nn.architecture import TOKENS, Architecture
-from haarpool.report.record import RunRecord, unit
+from haarpool.report.record import RunRecord
 
 METRICS = {
     "f1": "F1",
@@ -20,14 +20,29 @@ METRICS = {
     "rmse": "root mean square error",
     "roc_auc": "ROC AUC",
 }
-MAX_CLASSES = 40  # of a confusion matrix; a larger one is no longer read
+MAX_CLASSES = 40  # of a confusion matrix; a larger one is unreadable
+
+
+def unit(metric: str) -> tuple[float, str]:
+    """Return the factor and the unit to show a metric with: accuracies are shown in per cent.
+
+    Example:
+        >>> unit("accuracy"), unit("mae")
+        ((100.0, ' %'), (1.0, ''))
+    """
+    return (100.0, " %") if metric.endswith("accuracy") else (1.0, "")
 
 
 def number(value: float | None, decimals: int | None = None) -> str:
-    """A number with four digits, or with as many decimals as asked for.
+    """Format a number with four digits, or with a fixed number of decimals.
 
-    >>> number(0.84210526), number(188), number(43471.0), number(None), number(1.5, 2)
-    ('0.8421', '188', '43,471', '–', '1.50')
+    Args:
+        value: The number; None and NaN give a dash.
+        decimals: Number of decimals.
+
+    Example:
+        >>> number(0.84210526), number(188), number(43471.0), number(None), number(1.5, 2)
+        ('0.8421', '188', '43,471', '–', '1.50')
     """
     if value is None or math.isnan(value):
         return "–"
@@ -39,21 +54,27 @@ def number(value: float | None, decimals: int | None = None) -> str:
 
 
 def title(metric: str) -> str:
-    """A metric in words.
+    """Return the readable name of a metric.
 
-    >>> title("mae"), title("balanced_accuracy")
-    ('mean absolute error', 'balanced accuracy')
+    Example:
+        >>> title("mae"), title("balanced_accuracy")
+        ('mean absolute error', 'balanced accuracy')
     """
     return METRICS.get(metric, metric.replace("_", " "))
 
 
 def spread(metric: str, score: Mapping[str, Any]) -> str:
-    """Mean ± standard deviation, both to the second digit of the latter; one value alone as it is.
+    """Format mean ± standard deviation, both to the second digit of the standard deviation.
 
-    >>> spread("mae", {"mean": 42.914, "std": 1.2345, "each": [41.1, 42.9, 44.7]})
-    '42.9 ± 1.2'
-    >>> spread("accuracy", {"mean": 0.8421, "std": None, "each": [0.8421]})
-    '84.21 %'
+    Args:
+        metric: Name of the metric.
+        score: "mean", "std" and "each" over the repeats; a single repeat has no ±.
+
+    Example:
+        >>> spread("mae", {"mean": 42.914, "std": 1.2345, "each": [41.1, 42.9, 44.7]})
+        '42.9 ± 1.2'
+        >>> spread("accuracy", {"mean": 0.8421, "std": None, "each": [0.8421]})
+        '84.21 %'
     """
     if score["mean"] is None:
         return number(None)
@@ -61,17 +82,18 @@ def spread(metric: str, score: Mapping[str, Any]) -> str:
     mean, std = factor * score["mean"], factor * (score["std"] or 0)
     if len(score["each"]) < 2 or not math.isfinite(mean + std):
         return f"{number(mean)}{sign}"
-    # Never more than four digits of the mean, also where all repeats are alike.
+    # At most four digits of the mean, even if all repeats have the same score.
     scale = max(std, abs(mean) / 100) or 1
     decimals = min(max(1 - math.floor(math.log10(scale)), 0), 8)
     return f"{number(mean, decimals)} ± {number(std, decimals)}{sign}"
 
 
 def show(value: Any) -> str:
-    """Any value of a configuration in words.
+    """Format any value of a configuration.
 
-    >>> show({"C": 12, "N": 3.5}), show([1, 2]), show(True), show([]), show("MUTAG")
-    ('C: 12, N: 3.5', '1, 2', 'yes', '–', 'MUTAG')
+    Example:
+        >>> show({"C": 12, "N": 3.5}), show([1, 2]), show(True), show([]), show("MUTAG")
+        ('C: 12, N: 3.5', '1, 2', 'yes', '–', 'MUTAG')
     """
     if isinstance(value, Mapping | list | tuple) and not value:
         return "–"
@@ -84,23 +106,34 @@ def show(value: Any) -> str:
     return number(value) if value is None or isinstance(value, int | float) else str(value)
 
 
-def count(many: int, one: str, several: str = "") -> str:
-    """How many of something.
+def count(amount: int, singular: str, plural: str = "") -> str:
+    """Format an amount of something.
 
-    >>> count(1, "value"), count(2, "class", "classes")
-    ('1 value', '2 classes')
+    Args:
+        amount: How many.
+        singular: Word for one of them.
+        plural: Word for several; by default the singular with an s.
+
+    Example:
+        >>> count(1, "value"), count(2, "class", "classes")
+        ('1 value', '2 classes')
     """
-    return f"{many:,} {one if many == 1 else several or one + 's'}"
+    return f"{amount:,} {singular if amount == 1 else plural or singular + 's'}"
 
 
 def pairs(values: Mapping[str, Any], *leave_out: str) -> list[tuple[str, str]]:
-    """Names and values as rows, in the order given."""
-    shown = (name for name in values if name not in leave_out)
-    return [(name.replace("_", " "), show(values[name])) for name in shown]
+    """Return names and formatted values as rows.
+
+    Args:
+        values: Values by name.
+        *leave_out: Names to leave out.
+    """
+    names = (name for name in values if name not in leave_out)
+    return [(name.replace("_", " "), show(values[name])) for name in names]
 
 
 def blocks(record: RunRecord) -> list[tuple[str, str]]:
-    """The architecture as a row of blocks, each with what it is, from input to output."""
+    """Return the blocks of the network from input to output, each with a description."""
     data, model = record.config["data"], record.config["model"]
     first = ("input", f"{count(data['width'], 'feature')} per node")
     last = ("output", count(len(data["classes"]), "class", "classes"))
@@ -112,7 +145,7 @@ def blocks(record: RunRecord) -> list[tuple[str, str]]:
 
 
 def repeats(record: RunRecord) -> list[list[str]]:
-    """A row per repeat: its number, sizes of the parts, chosen epoch, the main score."""
+    """Return a row per repeat: its number, sizes of the parts, chosen epoch, main score."""
     result = record.result
     metric, graphs = result["metric"], result["graphs"]
     columns = [range(1, record.repeats + 1), graphs["train"], graphs["validation"], graphs["test"]]
@@ -125,11 +158,11 @@ def repeats(record: RunRecord) -> list[list[str]]:
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """How often class i was taken for class j.
+    """Confusion matrix of the test predictions.
 
     Attributes:
-        names: of the C classes.
-        counts: (C, C), true class by predicted class.
+        names: Names of the C classes.
+        counts: (C, C) number of graphs by true class (rows) and predicted class (columns).
     """
 
     names: list[str]
@@ -137,26 +170,26 @@ class Confusion:
 
     @classmethod
     def of(cls, record: RunRecord) -> Confusion:
-        """Over the test parts of all repeats together; graphs without label do not count."""
+        """Count the test parts of all repeats together, without graphs that have no label."""
         names = [str(name) for name in record.config["data"]["classes"]]
-        true, said = np.asarray(record.test.target), np.asarray(record.test.prediction)
+        true, predicted = np.asarray(record.test.target), np.asarray(record.test.prediction)
         known = true >= 0
         counts = np.zeros((len(names), len(names)), np.int64)
-        np.add.at(counts, (true[known].astype(int), said[known].astype(int)), 1)
+        np.add.at(counts, (true[known].astype(int), predicted[known].astype(int)), 1)
         return cls(names, counts)
 
     @property
     def is_readable(self) -> bool:
-        """Whether it is small enough for a table."""
+        """True if it is small enough for a table."""
         return len(self.names) <= MAX_CLASSES
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """(C, C) the counts as shares of their row; 0 in a row without graphs."""
+        """(C, C) counts divided by the sum of their row; 0 in a row without graphs."""
         rows = self.counts.sum(axis=1, keepdims=True)
         return np.asarray(self.counts / np.maximum(rows, 1))
 
     @property
     def most_frequent(self) -> float:
-        """The share of the most frequent true class: what guessing it always would score."""
+        """Share of the most frequent true class: the accuracy of always predicting it."""
         return float(self.counts.sum(axis=1).max() / max(self.counts.sum(), 1))

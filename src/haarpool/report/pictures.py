@@ -1,6 +1,6 @@
-"""The figures of a report as SVG that stands inside the page and takes its ink colour from it.
+"""The pictures of a report as inline SVG that takes the text colour of the page.
 
-Every panel is a figure of its own, about as wide as a phone, so that the page can let them wrap.
+Every panel is a separate SVG, about as wide as a phone, so that the page can wrap them.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from matplotlib.ticker import MaxNLocator
 from haarpool._types import Floats
 from haarpool.chains.chain import Chain
 from haarpool.plot import INK, plot_basis, plot_chain, plot_wavelets
-from haarpool.report.record import RunRecord, unit
+from haarpool.report.record import RunRecord
+from haarpool.report.tables import title, unit
 
-MAX_DRAWN = 1000  # nodes; beyond, a layout takes long and shows little
-MAX_VECTORS = 400  # shapes in one figure; beyond, pixels are smaller
+MAX_DRAWN = 1000  # nodes; a layout of more takes long and shows little
+MAX_VECTORS = 400  # shapes in one picture; pixels take less space for more
 _COLOURS = {"training": "#3b8ed0", "validation": "#e0803a"}
 _LEGEND = (*_COLOURS, "chosen epoch")
 _STYLE: dict[Any, Any] = {  # of matplotlib
     "font.size": 8.5,
-    "svg.fonttype": "none",  # text stays text: small, and read aloud
-    "svg.hashsalt": "haarpool",  # the same figure gives the same bytes
+    "svg.fonttype": "none",  # text stays text: small, and screen readers can read it
+    "svg.hashsalt": "haarpool",  # the same picture gives the same bytes
     "savefig.transparent": True,
     "legend.frameon": False,
     **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor"), INK),
@@ -38,34 +39,41 @@ _STYLE: dict[Any, Any] = {  # of matplotlib
 }
 
 
-def draw(record: RunRecord, chain: Chain | None) -> dict[str, list[str]]:
-    """All figures by name, each a list of panels; what cannot be drawn is left out."""
-    figures: dict[str, list[str]] = {}
+def draw(record: RunRecord) -> dict[str, list[str]]:
+    """Draw all pictures of a run.
+
+    Args:
+        record: The run.
+
+    Returns:
+        SVG texts of the panels by name of the picture; a picture without data is left out.
+    """
+    pictures: dict[str, list[str]] = {}
     with rc_context(_STYLE):
-        if chain is not None and chain.sizes[0] <= MAX_DRAWN:
-            figures |= _draw_chain(chain)
-        figures["curves"] = _draw_curves(record)
+        if record.chain is not None and record.chain.sizes[0] <= MAX_DRAWN:
+            pictures |= _draw_chain(record.chain)
+        pictures["curves"] = _draw_curves(record)
         if record.is_regression:
-            figures["parity"] = _draw_parity(record)
-    return figures
+            pictures["parity"] = _draw_parity(record)
+    return pictures
 
 
 def as_svg(figure: Figure, name: str, label: str) -> str:
-    """A figure as an inline `<svg>`.
+    """Return a figure as an inline `<svg>`.
 
     Args:
-        figure: lines and text in `INK` take the colour of the page.
-        name: unique in the page; it keeps the ids of several figures apart.
-        label: what a screen reader says.
+        figure: The figure. Lines and text in `INK` take the text colour of the page.
+        name: Prefix of all ids, unique in the page.
+        label: Text for screen readers.
     """
     for artist in figure.findobj(Collection):
         shapes = max(len(np.asarray(artist.get_offsets())), len(artist.get_paths()))
-        # As a mesh, a colour bar shows seams between its colours.
+        # A colour bar drawn as a mesh shows gaps between its colours.
         if shapes > MAX_VECTORS or isinstance(artist, QuadMesh):
             artist.set_rasterized(True)
     buffer = StringIO()
-    about = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    figure.savefig(buffer, format="svg", dpi=192, metadata=about)
+    no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(buffer, format="svg", dpi=192, metadata=no_metadata)
     text = buffer.getvalue()
     text = text[text.index("<svg") :].replace(INK, "currentColor")
     text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
@@ -83,33 +91,41 @@ def _svgs(panels: Iterable[Axes], name: str, labels: Iterable[str]) -> list[str]
 
 
 def _figure(ax: Axes) -> Figure:
-    return ax.figure.figure  # a panel lies in no subfigure; this tells the type checker
+    return ax.figure.figure  # not a subfigure; this tells the type checker
 
 
 # ---------------------------------------------------------------------- the chain
 
 
-def few_wavelets(chain: Chain, least: int = 4, most: int = 6) -> list[int]:
-    """Columns of U_0 from coarse to fine: the first of the top level and of the details of each
-    level (of the finest few where there are many), and others in between up to `least`.
+def choose_wavelets(chain: Chain, minimum: int = 4, maximum: int = 6) -> list[int]:
+    """Choose columns of U_0 to draw, from coarse to fine.
 
-    >>> few_wavelets(Chain.from_parents([[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]]))
-    [0, 1, 3, 7]
+    These are the first column of the top level and the first detail of each level (of the finest
+    levels if there are many), and others in between if these are fewer than `minimum`.
+
+    Args:
+        chain: The chain.
+        minimum: Minimum number of columns, if U_0 has as many.
+        maximum: Maximum number of columns.
+
+    Example:
+        >>> choose_wavelets(Chain.from_parents([[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]]))
+        [0, 1, 3, 7]
     """
     last = chain.sizes[0] - 1
     columns = sorted({0, *(start for start in chain.sizes[1:] if start <= last)})
-    for column in np.linspace(last, 0, least).round().astype(int).tolist():
-        if len(columns) < least and column not in columns:
+    for column in np.linspace(last, 0, minimum).round().astype(int).tolist():
+        if len(columns) < minimum and column not in columns:
             columns.append(column)
     columns.sort()
-    return columns[:1] + columns[1:][1 - most :]
+    return columns[:1] + columns[1:][1 - maximum :]
 
 
 def _draw_chain(chain: Chain) -> dict[str, list[str]]:
-    levels = _panels(chain.num_levels + 1, (2.4, 2.5))
+    levels = _panels(chain.num_levels + 1, (2.2, 2.3))
     plot_chain(chain, levels)
-    columns = few_wavelets(chain)
-    wavelets, bases = _panels(len(columns), (2.4, 2.5)), _panels(chain.num_levels, (3.1, 3.7))
+    columns = choose_wavelets(chain)
+    wavelets, bases = _panels(len(columns), (2.2, 2.3)), _panels(chain.num_levels, (3.1, 3.7))
     bars = _panels(2, (3.1, 0.55))
     plot_wavelets(chain, columns, wavelets, bar=bars[0])
     plot_basis(chain, bases, bar=bars[1])
@@ -128,23 +144,29 @@ def _draw_chain(chain: Chain) -> dict[str, list[str]]:
 
 
 def _draw_curves(record: RunRecord) -> list[str]:
-    """The losses, and the validation score where there is one."""
+    """Draw the losses and, if there is one, the validation score by epoch."""
     metric = record.result["metric"]
-    shown = [("loss", {"training": "train_loss", "validation": "validation_loss"})]
+    plots = [("loss", {"training": "train_loss", "validation": "validation_loss"})]
     if any(entry.get("validation_score") is not None for entry in record.epochs):
-        shown.append((f"validation {metric}", {"validation": "validation_score"}))
-    panels = _panels(len(shown), (3.4, 2.6))
-    for ax, (name, curves) in zip(panels, shown, strict=True):
+        plots.append((f"validation {title(metric)}", {"validation": "validation_score"}))
+    panels = _panels(len(plots), (3.4, 2.6))
+    for ax, (name, curves) in zip(panels, plots, strict=True):
         _draw_lines(ax, record, curves)
         ax.set(xlabel="epoch", ylabel=name)
     if len(panels) > 1:
         factor, sign = unit(metric)
         panels[1].yaxis.set_major_formatter(lambda value, _: f"{factor * value:.4g}{sign}")
-    return _svgs(panels, "curve", [f"{name} by epoch" for name, _ in shown])
+    return _svgs(panels, "curve", [f"{name} by epoch" for name, _ in plots])
 
 
 def _draw_lines(ax: Axes, record: RunRecord, curves: dict[str, str]) -> None:
-    """A line per repeat and curve, thin but for the saved repeat; validation is the last curve."""
+    """Draw a line per repeat and curve, bold for the saved repeat, with its chosen epoch marked.
+
+    Args:
+        ax: Axes to draw into.
+        record: The run.
+        curves: Keys of the epochs by name of the curve; the last curve carries the marks.
+    """
     saved, best = record.result["model_of_repeat"], record.result["best_epoch"]
     thin: dict[str, Any] = {"linewidth": 0.8, "alpha": 0.5}
     thin["rasterized"] = len(record.epochs) > 10 * MAX_VECTORS
@@ -152,26 +174,26 @@ def _draw_lines(ax: Axes, record: RunRecord, curves: dict[str, str]) -> None:
         entries = [entry for entry in record.epochs if entry["repeat"] == repeat]
         epoch = np.array([entry["epoch"] for entry in entries])
         style = {"linewidth": 1.6} if repeat == saved else thin
-        point = "." if len(entries) == 1 else ""  # a single epoch makes no line
+        marker = "." if len(entries) == 1 else ""  # a single epoch makes no line
         for name, key in curves.items():
             value = _numbers(entry.get(key) for entry in entries)
-            ax.plot(epoch, value, color=_COLOURS[name], marker=point, label=name, **style)
-        on = epoch == best[repeat]
-        size, rim = (6, INK) if repeat == saved else (3, "none")
-        dot: dict[str, Any] = {"markersize": size, "markeredgecolor": rim, "label": _LEGEND[-1]}
-        # Above all lines, also so that thin ones follow each other and become one image.
-        ax.plot(epoch[on], value[on], "o", color=_COLOURS["validation"], zorder=3, **dot)
+            ax.plot(epoch, value, color=_COLOURS[name], marker=marker, label=name, **style)
+        chosen = epoch == best[repeat]
+        size, edge = (6, INK) if repeat == saved else (3, "none")
+        dot: dict[str, Any] = {"markersize": size, "markeredgecolor": edge, "label": _LEGEND[-1]}
+        # Above all lines, so that consecutive thin lines are rasterized into one image.
+        ax.plot(epoch[chosen], value[chosen], "o", color=_COLOURS["validation"], zorder=3, **dot)
     ax.axvline(best[saved], color=INK, linewidth=0.7, linestyle=":", zorder=1)
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     low, high = ax.dataLim.intervaly
     if 0 < low < high / 50:
         ax.set_yscale("log")
     ax.spines[["top", "right"]].set_visible(False)
-    # The lines of the saved repeat come last: they are what the legend shows.
+    # The lines of the saved repeat come last, so the legend shows these.
     lines = {line.get_label(): line for line in ax.lines if line.get_label() in _LEGEND}
     handles = [lines[name] for name in _LEGEND if name in lines]
-    gaps = {"columnspacing": 1.2, "handletextpad": 0.5}
-    _figure(ax).legend(handles=handles, loc="outside upper center", ncols=3, **gaps)
+    spacing = {"columnspacing": 1.2, "handletextpad": 0.5}
+    _figure(ax).legend(handles=handles, loc="outside upper center", ncols=3, **spacing)
 
 
 def _numbers(values: Iterable[float | None]) -> Floats:
@@ -182,16 +204,17 @@ def _numbers(values: Iterable[float | None]) -> Floats:
 
 
 def _draw_parity(record: RunRecord) -> list[str]:
-    """One panel per target: the prediction against the true value."""
+    """Draw the predictions against the true values, one panel per target."""
     names = record.config["data"]["target_names"]
     panels = _panels(len(names), (3.1, 3.1))
-    for ax, true, said in zip(panels, record.test.target.T, record.test.prediction.T, strict=True):
-        known = np.isfinite(true) & np.isfinite(said)
-        true, said = true[known], said[known]
-        ax.scatter(true, said, 9, _COLOURS["training"], alpha=0.45, linewidths=0, zorder=2)
+    targets, predictions = record.test.target.T, record.test.prediction.T
+    for ax, true, predicted in zip(panels, targets, predictions, strict=True):
+        known = np.isfinite(true) & np.isfinite(predicted)
+        true, predicted = true[known], predicted[known]
+        ax.scatter(true, predicted, 9, _COLOURS["training"], alpha=0.45, linewidths=0, zorder=2)
         ax.axline((0, 0), slope=1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
         if len(true):
-            low, high = min(true.min(), said.min()), max(true.max(), said.max())
+            low, high = min(true.min(), predicted.min()), max(true.max(), predicted.max())
             margin = 0.04 * (high - low) or 1.0
             ax.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin))
         ax.set(aspect="equal", xlabel="true value", ylabel="prediction")

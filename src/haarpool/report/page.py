@@ -1,0 +1,65 @@
+"""Rendering and writing of `report.html`."""
+
+from __future__ import annotations
+
+from importlib import resources
+from os import PathLike
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined, UndefinedError
+
+from haarpool._files import write_text
+from haarpool.errors import HaarPoolError
+from haarpool.report import tables
+from haarpool.report.pictures import MAX_DRAWN, draw
+from haarpool.report.record import RunRecord
+from haarpool.training.run_folder import REPORT
+
+
+def write_report(folder: str | PathLike[str]) -> Path:
+    """Write `report.html` into the folder of a complete run; all of it comes from the files there.
+
+    Args:
+        folder: Folder that `haarpool train` wrote.
+
+    Returns:
+        Path of the report.
+    """
+    record = RunRecord.read(folder)
+    try:
+        page = render_report(record)
+    except HaarPoolError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, UndefinedError) as error:
+        raise HaarPoolError(
+            f"a complete run in {folder}",
+            f"files that do not fit together ({type(error).__name__}: {error})",
+            "train again",
+        ) from error
+    path = Path(folder) / REPORT
+    write_text(path, page)
+    return path
+
+
+def render_report(record: RunRecord) -> str:
+    """Return the report as HTML.
+
+    Args:
+        record: The run.
+    """
+    package = resources.files("haarpool.report")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(package.joinpath("report.html").read_text("utf-8"))
+    return template.render(
+        style=package.joinpath("report.css").read_text("utf-8"),
+        config=record.config,
+        result=record.result,
+        record=record,
+        chain=record.chain,
+        max_drawn=MAX_DRAWN,
+        pictures=draw(record),
+        confusion=None if record.is_regression else tables.Confusion.of(record),
+        tables=tables,
+    )
