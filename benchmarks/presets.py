@@ -17,10 +17,11 @@ import torch
 
 from haarpool.datasets import read_graphs
 from haarpool.training.config import RunConfig
-from haarpool.training.devices import Team
+from haarpool.training.devices import ProcessGroup
 from haarpool.training.presets import PAPER
-from haarpool.training.repeats import go
+from haarpool.training.results import run_result
 from haarpool.training.run import start_run
+from haarpool.training.train import train_run
 
 REPEATS = {"MUTAG": 10, "PROTEINS": 3}
 GIN = {
@@ -46,8 +47,8 @@ def evaluate(name: str, settings: dict[str, Any] | None) -> dict[str, Any]:
     scores: dict[str, Any] = {}
     for dataset, repeats in REPEATS.items():
         fields = dict(settings or PAPER[dataset.lower()]) | {"threads": 1, "repeats": repeats}
-        run = start_run(read_graphs(dataset), RunConfig(**fields), Team(), progress=False)
-        result = go(run, progress=False).result()
+        run = start_run(read_graphs(dataset), RunConfig(**fields), ProcessGroup(), progress=False)
+        result = run_result(train_run(run, progress=False))
         scores[dataset] = result["scores"][result["metric"]]["validation"]
         print(f"{name:28} {dataset:10} {100 * scores[dataset]['mean']:.1f} "
               f"± {100 * scores[dataset]['std']:.1f}, {repeats} repeats", flush=True)  # fmt: skip

@@ -36,8 +36,8 @@ from haarpool.datasets import read_graphs
 from haarpool.datasets.pyg import GraphDataset
 from haarpool.nn import Architecture
 from haarpool.training.config import RunConfig
-from haarpool.training.devices import Team
-from haarpool.training.loop import Fit
+from haarpool.training.devices import ProcessGroup
+from haarpool.training.loop import Trainer
 from haarpool.training.presets import preset
 from haarpool.training.run import Run, make_network, start_run
 from haarpool.training.trained_model import threads_for
@@ -48,7 +48,7 @@ HAARPOOL = Path(sysconfig.get_path("scripts")) / "haarpool"
 def start(name: str, which: str) -> Run:
     """Start a run on a dataset with a preset."""
     config = RunConfig(**preset(which, name), precision="float32")
-    return start_run(read_graphs(name), config, Team(), progress=False)
+    return start_run(read_graphs(name), config, ProcessGroup(), progress=False)
 
 
 def new_network(run: Run) -> tuple[Any, torch.optim.Optimizer]:
@@ -96,7 +96,7 @@ def engine(run: Run) -> Callable[[], None]:
     from tqdm import tqdm
 
     network = make_network(run.config, run.graphs, run.encoding)
-    fit = Fit(network, run.batches, run.graphs, run.splits[0], run.config, 0, Team())
+    fit = Trainer(network, run.batches, run.graphs, run.splits[0], run.config, 0, ProcessGroup())
     bar = tqdm(total=10**9, file=io.StringIO())
     return lambda: fit._train(np.random.default_rng(0), bar.update)
 

@@ -1,17 +1,23 @@
-"""The same engine in Python."""
+"""Estimators in the style of scikit-learn."""
 
-import subprocess
+import inspect
+from dataclasses import fields
 
 import numpy as np
 import pytest
+import sklearn.exceptions
 import torch
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import check_is_fitted
 from torch_geometric.data import Data
 
 import haarpool as hp
 from haarpool import HaarClassifier, HaarRegressor
-from helpers.commands import HAARPOOL
+from haarpool.training.config import RunConfig
+from haarpool.training.presets import BEST
+from helpers.commands import run_main
 from helpers.graphs import rings_and_paths
 
 FAST = {"arch": "GC16-HP-FC16", "epochs": 40, "lr": 0.02, "dropout": 0.0, "batch_size": 16}
@@ -39,11 +45,8 @@ def test_a_classifier_learns_predicts_and_is_saved(tmp_path):
     again.save(tmp_path / "copy")  # and once more
     assert np.array_equal(hp.load(tmp_path / "copy").predict_proba(graphs), probability)
     torch.save(graphs, tmp_path / "graphs.pt")
-    done = subprocess.run(
-        [HAARPOOL, "predict", tmp_path / "run", tmp_path / "graphs.pt"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    lines = [line.split(",") for line in done.stdout.splitlines()]
+    out = run_main("predict", tmp_path / "run", tmp_path / "graphs.pt").out
+    lines = [line.split(",") for line in out.splitlines()]
     assert lines[0] == ["graph", "prediction", "p(path)", "p(ring)"]
     assert [line[1] for line in lines[1:]] == names.tolist()
     np.testing.assert_allclose(
@@ -133,12 +136,47 @@ def test_the_same_seed_gives_the_same_model_and_leaves_torch_alone():
     assert np.array_equal(one.predict_proba(graphs), two.predict_proba(graphs))
 
 
-def test_as_scikit_learn_wants_it():
+def test_parameters_in_the_way_of_scikit_learn():
     model = HaarClassifier(**FAST, validation=0.2)
     assert model.get_params()["validation"] == 0.2
     copy = clone(model.set_params(epochs=2))
     assert copy.get_params() == model.get_params()
-    assert repr(copy).startswith("HaarClassifier(arch='GC16-HP-FC16', epochs=2")
+    assert repr(copy).startswith("HaarClassifier(arch='GC16-HP-FC16', batch_size=16")
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        model.set_params(epoch=3)
+
+
+@pytest.mark.parametrize("cls", [HaarClassifier, HaarRegressor])
+def test_every_setting_of_a_run_is_a_parameter(cls):
+    settings = {one.name for one in fields(RunConfig)} - {"repeats", "split"}
+    others = {"validation", "device", "progress"}
+    assert set(cls().get_params()) == settings | others
+    assert set(inspect.signature(cls).parameters) == settings | others
+    assert cls().get_params()["arch"] == BEST["arch"]
+
+
+def test_pipelines_and_fitted_estimators():
+    graphs, ring, _ = rings_and_paths(12)
+    pipeline = make_pipeline(HaarClassifier(**FAST | {"epochs": 2}))
+    for estimator in (pipeline, HaarClassifier(), HaarRegressor()):
+        with pytest.raises(sklearn.exceptions.NotFittedError):
+            check_is_fitted(estimator)
+    assert pipeline.fit(graphs, ring).predict(graphs).shape == (12,)
+    check_is_fitted(pipeline)
+    check_is_fitted(pipeline[-1])
+    with pytest.raises(sklearn.exceptions.NotFittedError, match="call fit first"):
+        HaarRegressor().predict(graphs)
+
+
+def test_r2_is_nan_where_it_is_not_defined():
+    graphs, _, size = rings_and_paths(12)
+    model = HaarRegressor(**FAST | {"epochs": 2}).fit(graphs, size)
+    assert np.isnan(model.score(graphs[:1], size[:1]))
+    assert np.isnan(model.score(graphs, np.ones(12)))
+    with pytest.raises(hp.HaarPoolError, match="pass y="):
+        model.score(graphs)
+    with pytest.raises(hp.HaarPoolError):
+        model.score(graphs, np.full(12, np.nan))
 
 
 def test_errors():
@@ -147,11 +185,11 @@ def test_errors():
         HaarClassifier().predict(graphs)
     with pytest.raises(hp.HaarPoolError, match="check the spelling"):
         HaarClassifier(epoch=3)
-    with pytest.raises(hp.HaarPoolError, match="for validation"):
-        HaarClassifier(validation=0)
+    with pytest.raises(hp.HaarPoolError, match=r"validation in \(0, 1\)"):
+        HaarClassifier(validation=0).fit(graphs, ring)
     with pytest.raises(hp.HaarPoolError, match="6 labels"):
         HaarClassifier(**FAST).fit(graphs, ring[:3])
-    with pytest.raises(hp.HaarPoolError, match="take HaarClassifier"):
+    with pytest.raises(hp.HaarPoolError, match="use HaarClassifier"):
         HaarRegressor(**FAST).fit(graphs, ["a"] * 6)
     with pytest.raises(hp.HaarPoolError, match="labels of the graphs"):
         HaarClassifier(**FAST).fit(graphs)
@@ -161,7 +199,7 @@ def test_errors():
         HaarRegressor(**FAST).fit(graphs[:1], [1.0])
     for data in graphs:
         data.y = torch.tensor([0.5])
-    with pytest.raises(hp.HaarPoolError, match="take HaarRegressor"):
+    with pytest.raises(hp.HaarPoolError, match="use HaarRegressor"):
         HaarClassifier(**FAST).fit(graphs)
     model = HaarClassifier(**FAST).fit(graphs, ring)
     with pytest.raises(hp.HaarPoolError, match="pass y="):

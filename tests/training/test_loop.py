@@ -11,10 +11,10 @@ from haarpool.datasets import as_graphs, read_graphs
 from haarpool.datasets.pyg import GraphDataset
 from haarpool.datasets.splits import Split
 from haarpool.training.config import RunConfig
-from haarpool.training.devices import CPU, Team, find_device, join_team
-from haarpool.training.loop import Fit, Progress
-from haarpool.training.repeats import go
+from haarpool.training.devices import CPU, ProcessGroup, find_device, join_process_group
+from haarpool.training.loop import Progress, Trainer
 from haarpool.training.run import make_network, start_run
+from haarpool.training.train import train_run
 from haarpool.training.trained_model import Scale
 from helpers.graphs import rings_and_paths
 
@@ -29,12 +29,14 @@ def started(y, **settings):
     for data, label in zip(graphs, y, strict=True):
         data.y = torch.as_tensor(label).reshape(1, -1) if np.ndim(label) else torch.tensor([label])
     defaults = {"arch": "GC8-HP-GC8-HP-FC8", "dropout": 0.0, "batch_size": 7, "split": "random"}
-    return start_run(as_graphs(graphs), RunConfig(**defaults | settings), Team(), progress=False)
+    return start_run(
+        as_graphs(graphs), RunConfig(**defaults | settings), ProcessGroup(), progress=False
+    )
 
 
-def fit_of(run):
+def trainer_of(run):
     network = make_network(run.config, run.graphs, run.encoding)
-    return Fit(network, run.batches, run.graphs, run.splits[0], run.config, 0, run.team)
+    return Trainer(network, run.batches, run.graphs, run.splits[0], run.config, 0, run.group)
 
 
 @pytest.mark.parametrize("task", ["classification", "weighted classes", "regression"])
@@ -46,7 +48,7 @@ def test_an_epoch_is_a_loop_written_by_hand(task):
             run = started(values)
     else:
         run = started((np.arange(40) % 5 == 0).astype(int), class_weights=task != "classification")
-    fit = fit_of(run)
+    fit = trainer_of(run)
     by_hand = make_network(run.config, run.graphs, run.encoding)
     transform, dataset = by_hand.transform(), GraphDataset(run.graphs, run.encoding)
     train = run.splits[0].train
@@ -80,7 +82,7 @@ def test_an_epoch_is_a_loop_written_by_hand(task):
 
 def test_the_validation_part_is_judged_alone():
     run = started(np.arange(40) % 2)
-    fit = fit_of(run)
+    fit = trainer_of(run)
     epoch = fit.run_epoch(lambda: None)
     graphs = run.splits[0].validation
     dataset, transform = GraphDataset(run.graphs, run.encoding), fit.network.transform()
@@ -93,50 +95,50 @@ def test_the_validation_part_is_judged_alone():
 def test_test_graphs_do_not_matter_before_the_end():
     """Other labels of the test part change nothing but the scores of the test part."""
     labels = np.arange(40) % 2
-    one = go(started(labels, epochs=4))
+    one = train_run(started(labels, epochs=4))
     other = labels.copy()
     other[one.splits[0].test] ^= 1
-    two = go(started(other, epochs=4))
+    two = train_run(started(other, epochs=4))
     for ours, theirs in zip(one.epochs, two.epochs, strict=True):
         assert ours._replace(seconds=0) == theirs._replace(seconds=0)
-    assert one.outcomes[0].validation == two.outcomes[0].validation
-    assert one.outcomes[0].test["accuracy"] == pytest.approx(1 - two.outcomes[0].test["accuracy"])
+    assert one.results[0].validation == two.results[0].validation
+    assert one.results[0].test["accuracy"] == pytest.approx(1 - two.results[0].test["accuracy"])
 
 
 def test_the_model_that_is_kept_is_that_of_the_best_epoch():
     labels = np.random.default_rng(0).integers(0, 2, 40)  # nothing to learn: it gets worse
-    run = go(started(labels, epochs=15, lr=0.1, repeats=3))
-    assert all(outcome.best_epoch < 15 for outcome in run.outcomes)
-    best = int(np.argmax([outcome.validation["accuracy"] for outcome in run.outcomes]))
-    assert run.model_of == best
+    run = train_run(started(labels, epochs=15, lr=0.1, repeats=3))
+    assert all(result.best_epoch < 15 for result in run.results)
+    best = int(np.argmax([result.validation["accuracy"] for result in run.results]))
+    assert run.model_repeat == best
     losses = [e.validation_loss for e in run.epochs if e.repeat == best]
-    assert run.outcomes[best].best_epoch == 1 + int(np.argmin(losses))
+    assert run.results[best].best_epoch == 1 + int(np.argmin(losses))
     split = run.splits[best]
-    predicted = run.trained.predict(run.graphs.take(split.validation))
+    predicted = run.model.predict(run.graphs.take(split.validation))
     targets = run.graphs.targets[split.validation]
     loss = cross_entropy(torch.tensor(predicted).log(), torch.tensor(targets)).item()
     assert loss == pytest.approx(min(losses), rel=1e-4)
 
 
 def test_what_is_better():
-    fit = fit_of(started(np.arange(40) % 2, monitor="loss"))
+    fit = trainer_of(started(np.arange(40) % 2, monitor="loss"))
     fit.progress = Progress(3, 2, best_loss=0.5, best_score=0.8)
     assert fit._is_better(0.4, 0.1)
     assert not fit._is_better(0.5, 0.9)
-    fit = fit_of(started(np.arange(40) % 2, monitor="score"))
+    fit = trainer_of(started(np.arange(40) % 2, monitor="score"))
     fit.progress = Progress(3, 2, best_loss=0.5, best_score=0.8)
     assert fit._is_better(9.0, 0.9)
     assert fit._is_better(0.4, 0.8)
     assert not fit._is_better(0.5, 0.8)
     assert not fit._is_better(0.1, 0.7)
-    fit = fit_of(started(np.arange(40) * 0.5, monitor="score"))  # the lower error is better
+    fit = trainer_of(started(np.arange(40) * 0.5, monitor="score"))  # the lower error is better
     fit.progress = Progress(3, 2, best_loss=0.5, best_score=-0.8)
     assert fit._is_better(9.0, 0.7)
     assert not fit._is_better(0.1, 0.9)
 
 
 def test_learning_rates():
-    run = go(started(np.arange(40) % 2, epochs=4, schedule="cosine", lr=0.1, patience=4))
+    run = train_run(started(np.arange(40) % 2, epochs=4, schedule="cosine", lr=0.1, patience=4))
     expected = [0.1, 0.05 * (1 + 0.5**0.5), 0.05, 0.05 * (1 - 0.5**0.5)]
     np.testing.assert_allclose([epoch.lr for epoch in run.epochs], expected)
 
@@ -149,8 +151,8 @@ def test_values_without_spread_and_in_their_units():
 
 def test_bfloat16_and_compiling():
     for settings in ({"precision": "bfloat16"}, {"compile": True}):
-        run = go(started(np.arange(40) % 2, epochs=2, **settings))
-        plain = go(started(np.arange(40) % 2, epochs=2))
+        run = train_run(started(np.arange(40) % 2, epochs=2, **settings))
+        plain = train_run(started(np.arange(40) % 2, epochs=2))
         one, two = run.epochs[-1].train_loss, plain.epochs[-1].train_loss
         assert one == pytest.approx(two, rel=0.02 if "precision" in settings else 1e-3)
         if "precision" in settings:
@@ -161,16 +163,16 @@ def test_a_loss_that_explodes():
     run = started(np.arange(40) % 2)
     run.batches["x"].mul_(3e38)
     with pytest.raises(HaarPoolError, match="lower the learning rate"):
-        go(run)
+        train_run(run)
 
 
 def test_teams_and_devices(monkeypatch):
     assert find_device("cpu") == CPU
     with pytest.raises(HaarPoolError, match="a device of this machine"):
         find_device("cuda:99")
-    with join_team("cpu") as team:
-        assert (team.rank, team.size, team.leads) == (0, 1, True)
-    three = [Team(rank, 3).share(np.arange(10)) for rank in range(3)]
+    with join_process_group("cpu") as team:
+        assert (team.rank, team.size, team.is_main) == (0, 1, True)
+    three = [ProcessGroup(rank, 3).local_part(np.arange(10)) for rank in range(3)]
     assert sorted(np.concatenate(three)) == list(range(10))
 
 
@@ -192,15 +194,17 @@ def test_only_labelled_graphs_train():
     graphs = read_graphs("MUTAG")
     graphs.targets[:50] = -1
     with pytest.warns(HaarPoolWarning, match="50 of 188"):
-        run = start_run(graphs, RunConfig(arch="GC8-HP-FC8", epochs=1), Team(), progress=False)
+        run = start_run(
+            graphs, RunConfig(arch="GC8-HP-FC8", epochs=1), ProcessGroup(), progress=False
+        )
     assert sum(map(len, run.splits[0])) == 138
     assert min(map(min, run.splits[0])) == 50
-    go(run)
+    train_run(run)
 
 
 def test_any_split_can_be_passed():
     graphs = read_graphs("MUTAG")
     split = Split(np.arange(100), np.arange(100, 150), np.arange(150, 188))
     config = RunConfig(arch="GC8-HP-FC8", epochs=1)
-    run = go(start_run(graphs, config, Team(), progress=False, splits=[split]))
-    assert run.outcomes[0].predicted.shape == (38, 2)
+    run = train_run(start_run(graphs, config, ProcessGroup(), progress=False, splits=[split]))
+    assert run.results[0].predicted.shape == (38, 2)

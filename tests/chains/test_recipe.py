@@ -1,0 +1,116 @@
+"""Recipes: all parameters of a chain in one place."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+
+import haarpool as hp
+from haarpool.chains.recipe import PARAMETERS, Recipe
+from haarpool.data import AddHaarChain
+
+RING = np.roll(np.eye(12), 1, axis=1) + np.roll(np.eye(12), -1, axis=1)
+# Every parameter with a value that is not its default.
+OTHERS = {
+    "num_levels": 2,
+    "ratio": (0.6, 0.4),
+    "top": None,
+    "method": "matching",
+    "seed": 3,
+    "sizes": (4, 2),
+    "order": "index",
+    "measure": "mass",
+    "symmetrize": True,
+}
+
+
+def test_every_parameter_is_tested_here():
+    assert set(OTHERS) == set(PARAMETERS)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_functions_and_transforms_take_every_parameter(name):
+    recipe = Recipe.of(**{name: OTHERS[name]})
+    assert recipe.parameters().keys() >= {name}
+    assert Recipe.of(**recipe.parameters()) == recipe
+    assert name in inspect.signature(hp.build_chain).parameters
+    assert name in inspect.signature(hp.precompute).parameters
+    chain = hp.build_chain(RING, **{name: OTHERS[name]})
+    assert hp.build_chain(RING, recipe) == chain
+    assert hp.precompute([RING], recipe, cache=False)[0] == chain
+    assert hp.precompute([RING], cache=False, **{name: OTHERS[name]})[0] == chain
+    transform = AddHaarChain(**{name: OTHERS[name]})
+    assert transform.recipe == recipe
+    assert f"{name}=" in repr(transform)
+
+
+def test_parameters_by_position_and_defaults():
+    assert Recipe.of(2, 0.4, None, "matching", 5) == Recipe.of(
+        num_levels=2, ratio=0.4, top=None, method="matching", seed=5
+    )
+    defaults = inspect.signature(hp.build_chain).parameters
+    assert (defaults["ratio"].default, defaults["order"].default) == (0.5, "degree")
+    assert Recipe.of().parameters() == {}
+
+
+def test_a_recipe_survives_pickling_and_prints_itself():
+    recipe = Recipe.of(sizes=np.array([8, 2]), method="kmeans", n_init=3)
+    assert pickle.loads(pickle.dumps(recipe)) == recipe
+    assert repr(recipe) == "Recipe(num_levels=2, method='kmeans', sizes=(8, 2), n_init=3)"
+
+
+def test_sizes_may_be_an_array():
+    assert hp.build_chain(RING, sizes=np.array([3, 1])).sizes == (12, 3, 1)
+    assert hp.build_chain(RING, ratio=np.array([0.5, 0.5]), top=None).sizes == (12, 6, 3)
+
+
+def test_cache_keys_hold_only_what_decides_clusters(tmp_path):
+    graphs = [RING, np.eye(5)]
+    assert hp.precompute(graphs, 2, cache=tmp_path).computed == 2
+    for name in ("order", "measure", "symmetrize"):
+        again = hp.precompute(graphs, 2, cache=tmp_path, **{name: OTHERS[name]})
+        assert again.cached == 2
+    assert again[0] == hp.build_chain(RING, 2, symmetrize=True)
+    assert hp.precompute(graphs, 2, seed=1, cache=tmp_path).computed == 2
+
+
+def test_the_cache_key_of_version_0_1_0():
+    """Caches of earlier versions are still read."""
+    assert Recipe.of(3, method="metis", recursive=False).cluster_key() == {
+        "num_levels": 3,
+        "ratio": 0.5,
+        "top": 1,
+        "sizes": None,
+        "seed": 0,
+        "options": (("recursive", False),),
+        "method": "metis",
+        "version": "1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"num_levels": 0}, r"num_levels in 1\.\.1000, got 0"),
+        ({"num_levels": 2, "sizes": [3]}, "sizes for 2 levels, got 1"),
+        ({"num_levels": 2, "ratio": [0.5]}, "ratio for 2 levels, got 1"),
+        ({"sizes": [1, 3]}, "sizes >= 1 that never grow"),
+        ({"sizes": np.array([0.5])}, "sizes >= 1 that never grow"),
+        ({"sizes": "authors"}, "sizes >= 1 that never grow"),
+        ({"ratio": 1.0}, r"ratio in \(0, 1\), got 1.0"),
+        ({"ratio": []}, "one per level"),
+        ({"top": 2}, "top=1"),
+        ({"order": "size"}, 'order "index" or "degree"'),
+        ({"measure": "area"}, 'measure "children" or "mass"'),
+        ({"seed": -1}, "seed in 0"),
+        ({"method": "magic"}, "magic"),
+        ({"level": 3}, "level=3"),
+    ],
+)
+def test_errors(parameters, message):
+    for function in (hp.build_chain, hp.precompute):
+        with pytest.raises(hp.HaarPoolError, match=message):
+            function([RING], **parameters)
+    with pytest.raises(hp.HaarPoolError, match=message):
+        AddHaarChain(**parameters)
