@@ -36,11 +36,11 @@ from haarpool.datasets import read_graphs
 from haarpool.datasets.pyg import GraphDataset
 from haarpool.nn import Architecture
 from haarpool.training.config import RunConfig
-from haarpool.training.devices import ProcessGroup
+from haarpool.training.devices import ProcessGroup, num_threads
 from haarpool.training.loop import Trainer
 from haarpool.training.presets import preset
+from haarpool.training.preparation import choose_threads
 from haarpool.training.run import Run, make_network, start_run
-from haarpool.training.trained_model import threads_for
 
 HAARPOOL = Path(sysconfig.get_path("scripts")) / "haarpool"
 
@@ -160,7 +160,9 @@ def steps(name: str, which: str, rounds: int) -> Iterator[Result]:
         if importlib.util.find_spec(package):
             loops[package] = driven(run, ready, *make())
     arch = Architecture.parse(run.config.arch)
-    with threads_for(arch, run.graphs, run.config.batch_size):  # as `haarpool train` does
+    with num_threads(
+        choose_threads(arch, run.graphs, run.config.batch_size)
+    ):  # as `haarpool train` does
         times = race(loops, rounds)
     title = f"{name}, {run.config.arch}"
     note = f"{1e3 * times['bare'] / len(ready):.2f} ms a step"

@@ -179,7 +179,7 @@ def test_teams_and_devices(monkeypatch):
 def test_settings_are_a_value():
     config = RunConfig(arch="2GC8-HP-FC8", tied=(0, 0), chain={"method": "matching"})
     assert RunConfig.from_json(config.to_json()) == config
-    with pytest.raises(HaarPoolError, match="install a newer haarpool"):
+    with pytest.raises(HaarPoolError, match="install a newer version"):
         RunConfig.from_json(config.to_json() | {"magic": 1})
     for wrong in (
         {"epochs": 1.5}, {"epochs": True}, {"batch_size": 0}, {"patience": -1}, {"repeats": "3"},
