@@ -38,8 +38,8 @@ from haarpool.nn import Architecture
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, num_threads
 from haarpool.training.loop import Trainer
-from haarpool.training.presets import preset
 from haarpool.training.preparation import choose_threads
+from haarpool.training.presets import preset
 from haarpool.training.run import Run, make_network, start_run
 
 HAARPOOL = Path(sysconfig.get_path("scripts")) / "haarpool"

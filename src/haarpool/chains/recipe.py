@@ -68,7 +68,7 @@ class Recipe:
     )
     seed: int = setting(0, "random seed of the clustering", metavar="N")
     sizes: tuple[int, ...] | Literal["paper"] | None = setting(
-        None, "number of clusters per step, instead of --ratio", metavar="N,N|paper"
+        None, "number of clusters per step, instead of a ratio", metavar="N,N|paper"
     )
     order: Order = setting("degree", "order of clusters and members", choices=("degree", "index"))
     measure: Measure = setting(

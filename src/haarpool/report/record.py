@@ -102,7 +102,7 @@ class RunRecord:
             raise HaarPoolError(
                 f"a complete run in {path}",
                 f"no {RESULT}",
-                f"complete it: haarpool train --resume {path}",
+                f"resume the run with `haarpool train` (resume={path})",
             )
         config, result = folder.config(), folder.read_json(RESULT)
         if not isinstance(data := config.get("data"), Mapping):

@@ -75,7 +75,7 @@ class RunFolder:
         """Raise an error if the folder of a new run already holds files."""
         path = Path(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            resume = f"continue it: haarpool train --resume {path}"
+            resume = f"resume that run with `haarpool train` (resume={path})"
             raise HaarPoolError(
                 "a new folder for the run",
                 f"{path}, which exists",

@@ -124,7 +124,7 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
         raise HaarPoolError(
             f"a complete run in {folder.path}",
             "a run without model",
-            f"finish it first: haarpool train --resume {folder.path}",
+            f"resume the run with `haarpool train` (resume={folder.path})",
         )
     config = folder.config()
     tensors, _ = folder.read_tensors(MODEL)
