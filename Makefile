@@ -1,12 +1,16 @@
-# `make demo` and `make test` do everything from a bare clone.
+# `make demo`, `make check` and `make test` do everything from a bare clone.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# One process per core; files stay together until a core has nothing left to do.
+PYTEST := $(BIN)/python -m pytest --numprocesses=logical --dist=worksteal
+# PyTorch Geometric at import, the second one on Python 3.13.
+WHEEL_WARNINGS := -W error -W 'ignore:`torch.jit:DeprecationWarning' -W 'ignore:Failing to pass a value:DeprecationWarning'
 
-.PHONY: help demo test lint wheel bench clean
+.PHONY: help demo check test lint wheel bench clean
 
-help: ## this list
+help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
 
 $(VENV)/installed: pyproject.toml constraints.txt
@@ -14,34 +18,37 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(BIN)/$(PIP_INSTALL) --editable ".[dev]"
 	@touch $@
 
-demo: $(VENV)/installed ## see it work: train on MUTAG, write the report, predict
+demo: $(VENV)/installed ## train on MUTAG, write the report, predict
 	@rm -rf build/demo
 	$(BIN)/haarpool train MUTAG --repeats 3 --out build/demo/mutag
 	$(BIN)/haarpool predict build/demo/mutag MUTAG --out build/demo/predictions.csv
 	@head -4 build/demo/predictions.csv
 	@echo "look at build/demo/mutag/report.html and build/demo/predictions.csv"
 
-test: lint wheel ## everything that must hold before a change lands
-	$(BIN)/python -m pytest
+check: lint ## two minutes: style, types, imports, quick tests
+	$(PYTEST) -m "not slow and not browser" --hypothesis-profile=quick
 
-lint: $(VENV)/installed ## style, types, direction of imports
+test: lint wheel ## ten minutes: everything that must hold before a change lands
+	$(PYTEST)
+
+lint: $(VENV)/installed ## style, types, directions of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-wheel: $(VENV)/installed ## build the wheel and use it in an environment of its own, without extras
+wheel: $(VENV)/installed ## build the wheel and use it in a new environment without extras
 	rm -rf build/wheel
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv --clear build/wheel/env
 	build/wheel/env/bin/$(PIP_INSTALL) build/wheel/*.whl
-	cd build/wheel && env/bin/python -W error -W 'ignore:`torch.jit:DeprecationWarning' ../../tests/helpers/installed_wheel.py
+	cd build/wheel && env/bin/python $(WHEEL_WARNINGS) ../../tests/helpers/installed_wheel.py
 
-bench: $(VENV)/installed ## the figures of speed, as ratios, into results/
+bench: $(VENV)/installed ## benchmarks into results/
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/clustering.py
 	$(BIN)/python benchmarks/layers.py
 	$(BIN)/python benchmarks/training.py
 
-clean: ## remove all that the other targets made
+clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
