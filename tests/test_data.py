@@ -26,7 +26,8 @@ from helpers.chain_data import (
     random_data,
     same_data,
 )
-from helpers.strategies import at_most, chains, close, each_device
+from helpers.strategies import at_most, chains, each_device
+from helpers.tolerances import close
 
 
 def test_the_mixture_is_one():

@@ -9,7 +9,7 @@ import haarpool as hp
 from haarpool.data import AddHaarChain, ChainData
 from haarpool.nn import HaarPooling, HaarReadout
 from helpers.chain_data import CHAINED, MIXED, merge_all, same_data
-from helpers.strategies import close
+from helpers.tolerances import close
 
 SHALLOW, DEEP = (AddHaarChain(num_levels=K, method="matching")(MIXED[4]) for K in (2, 4))
 

@@ -14,7 +14,7 @@ import haarpool as hp
 from haarpool.data import AddHaarChain, ChainData
 from haarpool.nn import HaarPooling
 from helpers.chain_data import CARRIED, merge_all, same_data
-from helpers.strategies import close
+from helpers.tolerances import close
 
 
 @pytest.mark.parametrize("data", [CARRIED[4], Batch.from_data_list(CARRIED)], ids=["data", "batch"])

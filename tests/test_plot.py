@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 import haarpool as hp
 from haarpool.plot import plot_basis, plot_chain, plot_overview, plot_wavelets
+from helpers.tolerances import LOOSER
 
 KARATE = Path(__file__).parents[1] / "examples" / "karate.py"
 GRAPHS = {
@@ -74,7 +75,7 @@ def test_a_parent_stands_in_the_middle_of_the_nodes_of_its_colour(karate):
     fine, coarse = (discs(ax) for ax in plot_chain(karate).axes[:2])
     for position, (_, own) in coarse.items():
         members = [at for at, (parent,) in fine.items() if parent == own]
-        assert np.allclose(np.mean(members, axis=0), position, atol=1e-7)
+        assert np.allclose(np.mean(members, axis=0), position, atol=LOOSER["drawing"])
 
 
 def test_neighbouring_clusters_are_told_apart(chain):

@@ -15,6 +15,7 @@ from torch_geometric.data import Data
 import haarpool as hp
 from haarpool.chains.clustering.spectral import spectral
 from helpers.strategies import graphs
+from helpers.tolerances import TOLERANCE
 
 
 @given(graphs(), st.integers(1, 5), st.floats(0.1, 0.9), st.sampled_from([1, None]))
@@ -212,6 +213,6 @@ def test_real_graphs(tu_graphs, name):
         assert chain.num_levels == 3
         assert chain.sizes[-1] == 1
         U = hp.haar_basis(chain)
-        assert abs(U.T @ U - sparse.eye_array(chain.sizes[0])).max() < 1e-12
+        assert abs(U.T @ U - sparse.eye_array(chain.sizes[0])).max() < TOLERANCE[torch.float64]
         x = np.random.default_rng(0).standard_normal(chain.sizes[0])
-        assert np.abs(hp.adjoint(chain, x) - U.T @ x).max() < 1e-12
+        assert np.abs(hp.adjoint(chain, x) - U.T @ x).max() < TOLERANCE[torch.float64]

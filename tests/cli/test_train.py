@@ -10,6 +10,7 @@ import pytest
 import haarpool as hp
 from helpers.commands import run_main
 from helpers.runs import numbers, same_weights, train
+from helpers.tolerances import LOOSER
 
 pytestmark = pytest.mark.usefixtures("without_data")
 SMALL = ("--arch", "GC8-HP-FC8", "--epochs", 4, "--batch-size", 32, "--quiet")
@@ -68,7 +69,9 @@ def test_mutag_without_data_folder_and_network():
         if int(repeat) == chosen:
             assert predicted[graph][0] == prediction
             np.testing.assert_allclose(
-                np.array(predicted[graph][1:], float), np.array(probabilities, float), rtol=1e-4
+                np.array(predicted[graph][1:], float),
+                np.array(probabilities, float),
+                rtol=LOOSER["other batches"],
             )
 
 

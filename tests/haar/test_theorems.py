@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import haarpool as hp
-from helpers.strategies import chains, close, parent_vectors, signal
+from helpers.strategies import chains, parent_vectors, signal
+from helpers.tolerances import close
 
 levels = st.integers(0, 10**6)  # taken modulo what the chain has
 

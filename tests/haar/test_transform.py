@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import haarpool as hp
-from helpers.strategies import TOLERANCE, chains, close, each_device, parent_vectors, signal
+from helpers.strategies import chains, each_device, parent_vectors, signal
+from helpers.tolerances import TOLERANCE, close
 
 # Every transform with its reference matrix, and the levels (above j) of its rows going in and out.
 # A new transform joins all tests by standing here.

@@ -1,22 +1,14 @@
-"""Random graphs, chains and signals for hypothesis, and the one table of tolerances."""
+"""Random graphs, chains and signals for hypothesis."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import settings
 from hypothesis import strategies as st
 from scipy import sparse
 
 from haarpool import Chain
-
-# Largest error, relative to the largest entry of what is compared.
-TOLERANCE = {
-    torch.float64: 1e-12,
-    torch.float32: 1e-5,
-    torch.bfloat16: 2e-2,  # 8 bits of mantissa, rounded once on the way in and once on the way out
-}
 
 each_device = pytest.mark.parametrize(
     "device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -26,17 +18,6 @@ each_device = pytest.mark.parametrize(
 def at_most(max_examples: int) -> settings:
     """Fewer examples than the profile, for tests whose examples are large."""
     return settings(max_examples=min(max_examples, settings().max_examples))
-
-
-def close(actual, expected, dtype=torch.float64) -> bool:
-    """Equal up to the tolerance of `dtype`; shapes must agree."""
-    actual, expected = (
-        np.asarray(a.detach().cpu().to(torch.float64) if isinstance(a, torch.Tensor) else a)
-        for a in (actual, expected)
-    )
-    assert actual.shape == expected.shape, (actual.shape, expected.shape)
-    scale = max(1.0, np.abs(expected).max(initial=0))
-    return bool(np.abs(actual - expected).max(initial=0) <= TOLERANCE[dtype] * scale)
 
 
 @st.composite
