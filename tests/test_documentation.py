@@ -1,0 +1,43 @@
+"""README, docs and CONTRIBUTING: short, with links that work. Their code runs as doctests."""
+
+import re
+from itertools import combinations
+from pathlib import Path
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_point_to_files_and_headings(page):
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        if "://" in target:
+            continue
+        path, _, heading = target.partition("#")
+        file = page.parent / path if path else page
+        assert file.exists(), f"{target} does not exist"
+        headings = re.findall(r"^#+ (.+)$", file.read_text(), re.M) if heading else []
+        anchors = [text.lower().replace(" ", "-") for text in headings]
+        assert not heading or heading in anchors, f"{target} has no such heading"
+
+
+def test_readme_is_short_and_starts_with_code():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 130
+    assert lines.index("```python") <= 15
+    assert (ROOT / "docs/images/chain.png").stat().st_size < 150_000
+
+
+def test_walk_through_the_modules_never_goes_back():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    walk = re.findall(r"^\| \d+ \| `([\w/]+)\.py` \|", text, re.M)
+    assert 6 <= len(walk) <= 12
+    rooms = [module.partition("/")[0] for module in walk]
+    assert all(a == b for a, b in zip(rooms, sorted(rooms, key=rooms.index), strict=True))
+    graph = grimp.build_graph("haarpool", cache_dir=None)
+    names = [f"haarpool.{module.replace('/', '.')}" for module in walk]
+    for earlier, later in combinations(names, 2):
+        assert not graph.chain_exists(importer=earlier, imported=later), f"{earlier} needs {later}"
