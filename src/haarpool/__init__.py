@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from haarpool.chains.coarsening import build_chain
     from haarpool.chains.dataset_chains import Chains, precompute
     from haarpool.chains.quality import step_quality
-    from haarpool.datasets.encoding import load_dataset
+    from haarpool.datasets.pyg import load_dataset
     from haarpool.errors import HaarPoolError, HaarPoolWarning
     from haarpool.estimator import HaarClassifier, HaarRegressor, load
     from haarpool.haar.basis import compressive_basis, haar_basis
@@ -34,7 +34,7 @@ _MODULES = {
     "haar.coefficients": ["join", "split", "threshold"],
     "errors": ["HaarPoolError", "HaarPoolWarning"],
     "estimator": ["HaarClassifier", "HaarRegressor", "load"],
-    "datasets.encoding": ["load_dataset"],
+    "datasets.pyg": ["load_dataset"],
     "chains.adjacency": ["as_adjacency"],
     "haar.plan": ["TransformPlan"],
     "chains.dataset_chains": ["Chains", "precompute"],

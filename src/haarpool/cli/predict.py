@@ -101,8 +101,8 @@ def _rows(
 ) -> Iterator[list[Any]]:
     for g, values in enumerate(predicted):
         ids: list[Any] = [first + g]
-        if graphs.ids is not None and graphs.places is not None:
-            ids = [graphs.places[g], graphs.ids[g]]
+        if graphs.ids is not None and graphs.lines is not None:
+            ids = [graphs.lines[g], graphs.ids[g]]
         cells = [f"{value:.6g}" for value in values]
         if model.task == "classification":
             cells.insert(0, model.classes[int(values.argmax())])

@@ -1,4 +1,4 @@
-"""Many graphs with their features and labels as flat arrays: what every reader returns."""
+"""`Graphs`: many graphs with features and labels as flat arrays. Every reader returns one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from haarpool._types import Floats, Ints, Task
 from haarpool.chains.adjacency import from_edges, ranges
 from haarpool.chains.graph_batch import GraphBatch
 
-MISSING = -1  # the class of a graph without label; a missing value is NaN
+MISSING = -1  # class of a graph without label; a missing value is NaN
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,23 +23,23 @@ class Graphs:
     """Graphs as they were read, before features are encoded.
 
     Attributes:
-        name: of the dataset.
-        start: (G + 1,) graph g owns the nodes start[g] .. start[g + 1] - 1.
-        edges: (2, E) pairs of nodes, an undirected edge in both directions, graph by graph.
-        columns: (N, ...) per node what is known of it, by kind: "labels" whole numbers, others
-            (such as "attributes", "atoms", "x") real numbers.
-        edge_weight: (E,) or None.
-        edge_columns: (E, ...) the same for edges.
-        task: what the labels ask for; None without labels.
-        targets: (G,) numbers of classes, or (G, T) values.
-        classes: their names.
-        target_names: (T,) names of the values.
-        split: the published one: lists of graphs under "train", "validation", "test".
-        ids: (G,) names of graphs, for instance SMILES.
-        id_name: what these are.
-        places: (G,) the line of its file in which each graph stands.
-        numbers: (G,) of each graph in the whole input, for a part of it; None for all of it.
-        default_features: the kind of features to take where nobody chose one.
+        name: Name of the dataset.
+        start: (G + 1,) Graph g has the nodes start[g] .. start[g + 1] - 1.
+        edges: (2, E) Pairs of nodes, an undirected edge in both directions, graph by graph.
+        columns: (N, ...) Node features by kind: "labels" are whole numbers, others (such as
+            "attributes", "atoms", "x") are real numbers.
+        edge_weight: (E,) Edge weights, or None.
+        edge_columns: (E, ...) Edge features by kind.
+        task: "classification" or "regression"; None without labels.
+        targets: (G,) Classes, -1 without label, or (G, T) values, NaN without label.
+        classes: (C,) Names of the classes.
+        target_names: (T,) Names of the values.
+        split: Published split: graphs under "train", "validation" and "test".
+        ids: (G,) Names of the graphs, for example SMILES.
+        id_name: Kind of these names.
+        lines: (G,) Line of each graph in its file.
+        numbers: (G,) Number of each graph in the input, for a part of it; None for all of it.
+        default_features: Kind of features to use by default.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Graphs:
     split: Mapping[str, Ints] | None = None
     ids: tuple[str, ...] | None = None
     id_name: str = "graph"
-    places: Ints | None = None
+    lines: Ints | None = None
     numbers: Ints | None = None
     default_features: str | None = None
 
@@ -64,23 +64,23 @@ class Graphs:
 
     @cached_property
     def sizes(self) -> Ints:
-        """(G,) nodes of each graph."""
+        """(G,) Number of nodes of each graph."""
         return np.diff(self.start)
 
     @cached_property
     def edge_start(self) -> Ints:
-        """(G + 1,) graph g owns the edges edge_start[g] .. edge_start[g + 1] - 1."""
+        """(G + 1,) Graph g has the edges edge_start[g] .. edge_start[g + 1] - 1."""
         counts = np.bincount(self.owner[self.edges[0]], minlength=len(self))
         return np.concatenate([[0], np.cumsum(counts)])
 
     @cached_property
     def owner(self) -> Ints:
-        """(N,) the graph of each node."""
+        """(N,) Graph of each node."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     @cached_property
     def batch(self) -> GraphBatch:
-        """The graphs as matrices: an edge that is listed twice without weight is one edge."""
+        """Adjacency matrices; an edge that is listed twice without weight is one edge."""
         weights = self.edge_weight
         if weights is None:
             weights = np.ones(self.edges.shape[1])
@@ -91,7 +91,7 @@ class Graphs:
 
     @cached_property
     def is_labelled(self) -> NDArray[np.bool_]:
-        """(G,) whether a graph has a label, or one of several values."""
+        """(G,) True if a graph has a label, or at least one of several values."""
         if self.targets is None:
             return np.zeros(len(self), bool)
         if self.task == "classification":
@@ -99,17 +99,21 @@ class Graphs:
         return np.asarray(np.isfinite(self.targets).any(axis=1))
 
     def where(self, graph: int) -> str:
-        """A graph in the words of an error, by its number in the whole input, from 0."""
-        line = "" if self.places is None else f" (line {self.places[graph]})"
+        """Name a graph for an error message, by its number in the input, from 0."""
+        line = "" if self.lines is None else f" (line {self.lines[graph]})"
         return f"graph {graph if self.numbers is None else self.numbers[graph]}{line}"
 
     def take(self, graphs: Ints) -> Graphs:
-        """Some of the graphs, in the order given."""
+        """Select graphs.
+
+        Args:
+            graphs: (n,) Numbers of graphs, in any order.
+        """
         graphs = np.asarray(graphs, np.int64)
-        sizes, edges = self.sizes[graphs], np.diff(self.edge_start)[graphs]
-        node, edge = ranges(self.start[graphs], sizes), ranges(self.edge_start[graphs], edges)
+        sizes, counts = self.sizes[graphs], np.diff(self.edge_start)[graphs]
+        node, edge = ranges(self.start[graphs], sizes), ranges(self.edge_start[graphs], counts)
         start = np.concatenate([[0], np.cumsum(sizes)])
-        shift = np.repeat(start[:-1] - self.start[graphs], edges)
+        shift = np.repeat(start[:-1] - self.start[graphs], counts)
         return replace(
             self,
             start=start,
@@ -120,12 +124,12 @@ class Graphs:
             targets=None if self.targets is None else self.targets[graphs],
             split=None,
             ids=None if self.ids is None else tuple(self.ids[g] for g in graphs.tolist()),
-            places=None if self.places is None else self.places[graphs],
+            lines=None if self.lines is None else self.lines[graphs],
             numbers=graphs if self.numbers is None else self.numbers[graphs],
         )
 
     def digest(self) -> str:
-        """A hash of all graphs, features and labels."""
+        """Return a hash of all graphs, features and labels."""
         state = sha256(repr((self.task, self.classes, self.target_names)).encode())
         arrays = {"start": self.start, "edges": self.edges, "weight": self.edge_weight}
         arrays |= {"targets": self.targets, **self.columns}

@@ -1,4 +1,4 @@
-"""Labels of graphs: numbers out of texts, classes out of numbers, values that fit a network."""
+"""Labels of graphs: numbers from text, classes from numbers, values within float32."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from haarpool.errors import HaarPoolError
 
 Number = int | float
 
-LARGEST = float(np.finfo(np.float32).max)  # networks calculate in float32
+LARGEST = float(np.finfo(np.float32).max)  # networks compute in float32
 
 
 def as_number(text: str) -> Number | None:
-    """The number that a text holds, a whole one with all its digits; None if it holds none.
+    """Convert text to a number, a whole number with all its digits; None if it is no number.
 
-    >>> as_number(" 4611686018427387905"), as_number("1e3"), as_number("nan"), as_number("1_5")
-    (4611686018427387905, 1000.0, nan, None)
+    Example:
+        >>> as_number(" 4611686018427387905"), as_number("1e3"), as_number("nan"), as_number("1_5")
+        (4611686018427387905, 1000.0, nan, None)
     """
-    if "_" in text:  # which Python allows in numbers
+    if "_" in text:  # Python allows it in numbers
         return None
     try:
         number = float(text)
@@ -36,26 +37,34 @@ def as_number(text: str) -> Number | None:
 
 
 def as_classes(values: Sequence[Number | None]) -> tuple[Ints, tuple[str, ...]]:
-    """(G,) numbers of classes, and the names of the classes by size; None and NaN are missing.
+    """Convert numbers to classes.
 
-    >>> as_classes([10, 9, 1.0, None, 1])
-    (array([ 2,  1,  0, -1,  0]), ('1', '9', '10'))
+    Args:
+        values: (G,) Label of each graph; None and NaN are missing.
+
+    Returns:
+        (G,) The class of each graph, -1 if it is missing, and the names of the classes in ascending
+        order of their numbers.
+
+    Example:
+        >>> as_classes([10, 9, 1.0, None, 1])
+        (array([ 2,  1,  0, -1,  0]), ('1', '9', '10'))
     """
     known = sorted({value for value in values if value is not None and value == value})
-    place = {value: c for c, value in enumerate(known)}
-    numbers = [place.get(value, MISSING) if value is not None else MISSING for value in values]
-    # Every digit counts: shorter names could be the same for two classes.
+    index = {value: c for c, value in enumerate(known)}
+    numbers = [index.get(value, MISSING) if value is not None else MISSING for value in values]
+    # With all digits: shorter names could be the same for two classes.
     names = tuple(str(int(value)) if value % 1 == 0 else str(value) for value in known)
     return np.array(numbers, np.int64), names
 
 
 def check_targets(graphs: Graphs) -> Graphs:
-    """The graphs, whose values must fit float32; a missing one is NaN."""
+    """Check that all values to predict are within float32; return the graphs."""
     if graphs.task == "regression" and graphs.targets is not None:
         for g, t in np.argwhere(np.abs(graphs.targets) > LARGEST)[:1].tolist():
             raise HaarPoolError(
-                f"values of at most {LARGEST:.2g}, which float32 holds",
+                f"values of at most {LARGEST:.2g}, the largest of float32",
                 f"{graphs.targets[g, t]:g} as {graphs.target_names[t]!r} of {graphs.where(g)}",
-                "take another unit, or leave it empty",
+                "use another unit, or leave the value empty",
             )
     return graphs

@@ -3,29 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from os import PathLike
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
 from haarpool._types import Ints
+from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
+from haarpool.datasets.reading import read_graphs
 
 
-class Encoder(Protocol):
-    """What makes features; see `haarpool.datasets.encoding.Encoding`."""
+def load_dataset(
+    source: str | PathLike[str],
+    root: str | PathLike[str] | None = None,
+    *,
+    features: str = "auto",
+    transform: Callable[[Any], Any] | None = None,
+    **options: Any,
+) -> GraphDataset:
+    """Load a dataset as a PyG dataset, encoded and in memory.
 
-    def encode(self, graphs: Graphs) -> NDArray[np.float32]:
-        """(N, columns) for nodes."""
+    Args:
+        source: A name or a path, as in `read_graphs`.
+        root: Folder that holds datasets.
+        features: Kinds of node features, as in `Encoding.fit`.
+        transform: Function that is applied to every graph on access, as in any PyG dataset.
+        **options: Further arguments of `read_graphs`.
 
-    def encode_edges(self, graphs: Graphs) -> NDArray[np.float32] | None:
-        """(E, columns) for edges."""
+    Example:
+        >>> dataset = load_dataset("MUTAG")
+        >>> dataset[0], dataset.num_classes
+        (Data(x=[17, 7], edge_index=[2, 38], edge_attr=[38, 4], y=[1]), 2)
+    """
+    graphs = read_graphs(source, root, **options)
+    return GraphDataset(graphs, Encoding.fit(graphs, features), transform)
 
 
-def graph_tensors(graphs: Graphs, encoding: Encoder) -> dict[str, tuple[Tensor, Ints]]:
+def graph_tensors(graphs: Graphs, encoding: Encoding) -> dict[str, tuple[Tensor, Ints]]:
     """Return the tensors of all graphs one after the other, as networks read them.
 
     Args:
@@ -33,8 +51,8 @@ def graph_tensors(graphs: Graphs, encoding: Encoder) -> dict[str, tuple[Tensor, 
         encoding: How features are made.
 
     Returns:
-        By key (x, edge_index, edge_weight, edge_attr, y, as far as there are such) the tensor, and
-        (G + 1,) where the entries of each graph start. Nodes are numbered from 0 in each graph.
+        By key (x, edge_index and, if the graphs have them, edge_weight, edge_attr and y) the tensor
+        and (G + 1,) where the entries of each graph start. Node ids start at 0 in each graph.
     """
     local = graphs.edges - np.repeat(graphs.start[:-1], np.diff(graphs.edge_start))
     tensors = {
@@ -54,18 +72,18 @@ def graph_tensors(graphs: Graphs, encoding: Encoder) -> dict[str, tuple[Tensor, 
 
 
 class GraphDataset(InMemoryDataset):  # type: ignore[misc]  # PyG has no types
-    """Graphs that PyG's `DataLoader`, slices and transforms work with.
+    """Graphs for PyG's `DataLoader`, slices and transforms.
 
-    A graph has x, edge_index, y (long (1,) for classes, float (1, T) for values) and, where the
-    graphs have them, edge_weight and edge_attr.
+    A graph has x, edge_index, y (long (1,) for classes, float (1, T) for values) and, if the graphs
+    have them, edge_weight and edge_attr.
 
     Attributes:
-        graphs: the whole dataset as it was read, also in a slice.
-        encoding: how its features were made.
+        graphs: All graphs as they were read, also in a slice.
+        encoding: How their features are made.
     """
 
     def __init__(
-        self, graphs: Graphs, encoding: Encoder, transform: Callable[[Any], Any] | None = None
+        self, graphs: Graphs, encoding: Encoding, transform: Callable[[Any], Any] | None = None
     ) -> None:
         super().__init__(transform=transform)
         self.graphs, self.encoding = graphs, encoding
@@ -75,7 +93,7 @@ class GraphDataset(InMemoryDataset):  # type: ignore[misc]  # PyG has no types
 
     @property
     def num_classes(self) -> int:
-        """Outputs of a network for it: the classes, or the values of a graph."""
+        """Number of outputs of a network: classes, or values of a graph."""
         return len(self.graphs.classes) or len(self.graphs.target_names)
 
     def __repr__(self) -> str:

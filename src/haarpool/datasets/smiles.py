@@ -1,11 +1,10 @@
-"""Molecules out of a CSV file with a column of SMILES, through RDKit (extra `haarpool[chem]`)."""
+"""Molecules from a CSV file with a column of SMILES, read by RDKit (extra `haarpool[chem]`)."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,11 +15,11 @@ from tqdm import tqdm
 from haarpool._types import Floats, Task
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.table import Row, read_rows, read_targets
-from haarpool.errors import HaarPoolError, HaarPoolWarning
+from haarpool.errors import HaarPoolError, HaarPoolWarning, import_extra
 
-SHOWN = 20  # bad SMILES that a message lists
+MAX_LISTED = 20  # invalid SMILES that a message lists
 
-# The features of atoms and bonds are the same for every file, so that a model fits any of them.
+# The features of atoms and bonds are the same for every file, so that a model fits all of them.
 ELEMENTS = ("H", "B", "C", "N", "O", "F", "Si", "P", "S", "Cl", "Se", "Br", "I")
 HYBRIDISATIONS = ("SP", "SP2", "SP3", "SP3D", "SP3D2")
 ATOM_FEATURES = (
@@ -51,19 +50,20 @@ def read_smiles(
     strict: bool = False,
     progress: bool | None = None,
 ) -> Graphs:
-    """All molecules of a CSV file; bad SMILES are listed and skipped.
+    """Read all molecules of a CSV file; a warning lists invalid SMILES, which are skipped.
 
-    The nodes are atoms without hydrogens, their column "atoms" has `ATOM_FEATURES`; edges have the
-    order of the bond as weight and `BOND_FEATURES` in their column "bonds". Graphs have the line
-    of the file as place.
+    Nodes are atoms without hydrogens, with `ATOM_FEATURES` in the column "atoms". Edges are bonds,
+    with the bond order as weight and `BOND_FEATURES` in the column "bonds".
 
     Args:
-        path: of the file, which needs a header.
-        smiles: the column of SMILES; else one of that name.
-        targets: the columns to predict; several of them are values.
-        task: classes or values; else found out, see `read_targets`.
-        strict: refuse bad SMILES.
-        progress: show a bar; None shows it on a terminal, after a second.
+        path: The file; it needs a header.
+        smiles: Column of SMILES; by default "smiles".
+        targets: Columns to predict; several columns are values.
+        task: "classification" or "regression"; by default what the labels look like, see
+            `read_targets`.
+        strict: Raise an error for invalid SMILES.
+        progress: True shows a progress bar, False hides it, None shows it on a terminal after one
+            second.
     """
     rows = read_rows(path, [smiles, *targets])
     parser = _Parser(path)
@@ -77,15 +77,19 @@ def read_smiles(
 def stream_smiles(
     path: Path, smiles: str | None = None, *, strict: bool = False, block: int = 1024
 ) -> Iterator[Graphs]:
-    """The same without labels, `block` lines at a time, so that files of any length fit.
+    """Read the molecules of a CSV file without labels, in blocks, in bounded memory.
 
-    With `strict` the first block with a bad SMILES is refused.
+    Args:
+        path: The file; it needs a header.
+        smiles: Column of SMILES; by default "smiles".
+        strict: Raise an error at the first block with an invalid SMILES.
+        block: Lines per block.
     """
     rows = read_rows(path, [smiles])
     parser = _Parser(path)
-    while some := list(islice(rows, block)):
-        molecules = parser.parse(some)
-        if strict and parser.bad:
+    while block_rows := list(islice(rows, block)):
+        molecules = parser.parse(block_rows)
+        if strict and parser.num_invalid:
             break
         if molecules:
             yield parser.graphs(molecules)
@@ -93,17 +97,25 @@ def stream_smiles(
 
 
 def scaffolds(smiles: Sequence[str]) -> list[str]:
-    """The Bemis-Murcko scaffold of each molecule: its rings and what links them, as SMILES.
+    """Compute the Bemis-Murcko scaffold of each molecule: its rings and the paths between them.
 
-    >>> scaffolds(["CCc1ccccc1", "CCO"])
-    ['c1ccccc1', '']
+    Args:
+        smiles: (G,) Valid SMILES.
+
+    Returns:
+        (G,) Scaffolds as SMILES.
+
+    Example:
+        >>> scaffolds(["CCc1ccccc1", "CCO"])
+        ['c1ccccc1', '']
     """
     murcko = _rdkit("Chem.Scaffolds.MurckoScaffold")
-    return [murcko.MurckoScaffoldSmiles(smiles=molecule) for molecule in smiles]
+    with _rdkit("rdBase").BlockLogs():
+        return [murcko.MurckoScaffoldSmiles(smiles=molecule) for molecule in smiles]
 
 
 class _Molecule(NamedTuple):
-    """A row of the file with its atoms and bonds, as numbers of their kinds."""
+    """A row of the file with its atoms and bonds, as ids of their kinds."""
 
     row: Row
     atoms: list[int]
@@ -113,9 +125,9 @@ class _Molecule(NamedTuple):
 
 
 class _Parser:
-    """SMILES to graphs.
+    """Conversion of SMILES to graphs.
 
-    There are few kinds of atoms and bonds, so the features of each kind are made only once.
+    There are few different kinds of atoms and bonds, so features are computed once per kind.
     """
 
     def __init__(self, path: Path) -> None:
@@ -123,26 +135,26 @@ class _Parser:
         self.chem, self.base = _rdkit("Chem"), _rdkit("rdBase")
         self.atom_kinds: dict[tuple[Any, ...], int] = {}
         self.bond_kinds: dict[tuple[Any, ...], int] = {}
-        self.good = self.bad = 0
-        self.shown: list[str] = []  # the first bad ones
+        self.num_valid = self.num_invalid = 0
+        self.listed: list[str] = []  # the first invalid SMILES
 
     def parse(self, rows: Iterable[Row]) -> list[_Molecule]:
-        """The molecules among `rows`; the bad ones are counted."""
+        """Return the molecules of rows, without those that are invalid."""
         with self.base.BlockLogs():
-            found = [self._molecule(row) for row in rows]
-        molecules = [molecule for molecule in found if molecule is not None]
-        self.good += len(molecules)
+            parsed = [self._molecule(row) for row in rows]
+        molecules = [molecule for molecule in parsed if molecule is not None]
+        self.num_valid += len(molecules)
         return molecules
 
     def _molecule(self, row: Row) -> _Molecule | None:
         molecule = self.chem.MolFromSmiles(row.cells[0])
         if molecule is None or molecule.GetNumAtoms() == 0:
-            self.bad += 1
-            if len(self.shown) < SHOWN:
-                self.shown.append(f"line {row.line} {row.cells[0][:40]!r}")
+            self.num_invalid += 1
+            if len(self.listed) < MAX_LISTED:
+                self.listed.append(f"line {row.line} {row.cells[0][:40]!r}")
             return None
-        # Asking RDKit costs more than parsing. Enumerations are slow, and without these signs
-        # there is no stereochemistry to ask for.
+        # Calls of RDKit take longer than parsing, above all its enumerations. Without these signs
+        # there is no stereochemistry.
         chiral, stereo = "@" in row.cells[0], bool({"/", "\\"} & set(row.cells[0]))
         atoms, kinds = [], self.atom_kinds
         for i in range(molecule.GetNumAtoms()):
@@ -158,32 +170,34 @@ class _Parser:
             bond = molecule.GetBondWithIdx(i)
             begin.append(bond.GetBeginAtomIdx())
             end.append(bond.GetEndAtomIdx())
-            sort = (
+            key = (
                 bond.GetBondTypeAsDouble(), bond.GetIsConjugated(), bond.IsInRing(),
                 stereo and bond.GetStereo().name != "STEREONONE",
             )  # fmt: skip
-            bonds.append(bond_kinds.setdefault(sort, len(bond_kinds)))
+            bonds.append(bond_kinds.setdefault(key, len(bond_kinds)))
         return _Molecule(row, atoms, begin, end, bonds)
 
     def finish(self, strict: bool) -> None:
-        """Say which SMILES were bad, or refuse them."""
-        more = f" and {self.bad - len(self.shown)} more" if self.bad > len(self.shown) else ""
-        listed = ", ".join(self.shown) + more
-        if self.good == 0 or (strict and self.bad):
+        """Warn about invalid SMILES, or raise an error.
+
+        Args:
+            strict: Raise an error if there is any; else only if there is no valid SMILES.
+        """
+        more = self.num_invalid - len(self.listed)
+        listed = ", ".join(self.listed) + (f" and {more} more" if more else "")
+        if self.num_valid == 0 or (strict and self.num_invalid):
+            remedy = "check the file and its column of SMILES"
             raise HaarPoolError(
                 f"valid SMILES in {self.path}",
                 listed or "no lines below the header",
-                "correct these lines" if self.good else "check the file and its column of SMILES",
+                "correct these lines" if self.num_valid else remedy,
             )
-        if self.bad:
-            warnings.warn(
-                f"{self.bad} bad SMILES in {self.path} skipped: {listed}",
-                HaarPoolWarning,
-                stacklevel=4,
-            )
+        if self.num_invalid:
+            text = f"{self.num_invalid} invalid SMILES in {self.path} skipped: {listed}"
+            warnings.warn(text, HaarPoolWarning, stacklevel=4)
 
     def graphs(self, molecules: Sequence[_Molecule]) -> Graphs:
-        """The molecules that were parsed last, without their labels."""
+        """Return the molecules that were parsed last as graphs, without labels."""
         start = np.cumsum([0, *(len(molecule.atoms) for molecule in molecules)])
         shift = np.repeat(start[:-1], [len(molecule.bonds) for molecule in molecules])
         begin, end, bonds = (
@@ -205,12 +219,12 @@ class _Parser:
             edge_columns={"bonds": features[kind]},
             ids=tuple(molecule.row.cells[0] for molecule in molecules),
             id_name="smiles",
-            places=np.array([molecule.row.line for molecule in molecules], np.int64),
-            numbers=np.arange(self.good - len(molecules), self.good),
+            lines=np.array([molecule.row.line for molecule in molecules], np.int64),
+            numbers=np.arange(self.num_valid - len(molecules), self.num_valid),
         )
 
     def _atom_table(self) -> Floats:
-        """(kinds, features) of atoms."""
+        """Return the (kinds, features) of atoms."""
         symbol = self.chem.GetPeriodicTable().GetElementSymbol
         rows = [
             [
@@ -230,7 +244,10 @@ class _Parser:
         return np.array(rows, np.float64).reshape(-1, len(ATOM_FEATURES))
 
     def _bond_table(self) -> tuple[Floats, Floats]:
-        """(kinds, features) of bonds, and their orders; a bond of no order counts as a single."""
+        """Return the (kinds, features) of bonds, and their (kinds,) weights.
+
+        The weight is the bond order; a bond without order has the weight of a single bond.
+        """
         rows = [
             [*_one_hot(order, ORDERS), conjugated, ring, stereo]
             for order, conjugated, ring, stereo in self.bond_kinds
@@ -241,14 +258,9 @@ class _Parser:
 
 
 def _one_hot(value: object, known: Sequence[object]) -> list[bool]:
-    """Which of the known ones it is; the last one says that it is another."""
-    return [*(value == one for one in known), value not in known]
+    """Encode a value one-hot; the last entry means that it is not a known value."""
+    return [*(value == choice for choice in known), value not in known]
 
 
 def _rdkit(module: str) -> Any:
-    try:
-        return import_module(f"rdkit.{module}")
-    except ImportError as error:
-        raise HaarPoolError(
-            "RDKit to read SMILES", f"{error}", 'pip install "haarpool[chem]"'
-        ) from error
+    return import_extra(f"rdkit.{module}", "chem")

@@ -1,4 +1,4 @@
-"""Which graphs train, which choose the epoch, which test: one `Split` per repeat."""
+"""Splits of a dataset into training, validation and test part: one `Split` per repeat."""
 
 from __future__ import annotations
 
@@ -11,41 +11,53 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from haarpool import _validate
 from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
 
 PARTS = ("train", "validation", "test")
-RULES = "random, scaffold, kfold:K, given, or a JSON file"
+RULES = "split=random, scaffold, kfold:K, given, or a JSON file"
 
 
 class Split(NamedTuple):
-    """Numbers of graphs, each part in rising order; no graph stands in two parts."""
+    """A split: numbers of graphs in ascending order; no graph is in two parts.
+
+    Attributes:
+        train: Graphs of the training part.
+        validation: Graphs of the validation part, which chooses the epoch.
+        test: Graphs of the test part.
+    """
 
     train: Ints
     validation: Ints
     test: Ints
 
     def digest(self) -> str:
-        """A hash of the three parts."""
+        """Return a hash of the three parts."""
         text = json.dumps([part.tolist() for part in self])
         return sha256(text.encode()).hexdigest()
 
 
 def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> list[Split]:
-    """The splits of a run, of the labelled graphs.
+    """Make the splits of a run; graphs without label are in no part.
 
     Args:
-        rule: "random": a fresh 80/10/10 split per repeat. "kfold:K": K splits per repeat, in which
-            each fold tests once and the next one chooses the epoch; classes are spread evenly.
-            "scaffold": molecules of one scaffold stay together, frequent scaffolds train; "given":
-            the published split; these two are the same in every repeat. Else a JSON file with
-            {"train": [...], "validation": [...], "test": [...]}, graphs counted from 0, or a list
-            of such.
-        graphs: the dataset.
-        seed: of the shuffles; repeat r takes (seed, r).
-        repeats: how often.
+        rule: "random": a new 80/10/10 split per repeat. "kfold:K": K splits per repeat; each fold
+            is the test part once, with the next fold as validation part, and every fold has about
+            the same share of each class. "scaffold": molecules with the same scaffold are in the
+            same part, frequent scaffolds in the training part. "given": the published split. The
+            last two are the same in every repeat. Otherwise a JSON file with {"train": [...],
+            "validation": [...], "test": [...]}, graphs numbered from 0, or with a list of these.
+        graphs: The dataset.
+        seed: Seed of the random numbers; repeat r uses (seed, r).
+        repeats: Number of repeats.
+
+    Returns:
+        One split per repeat; K times as many for "kfold:K".
     """
+    _validate.seed(seed)
+    _validate.whole_number("repeats", repeats)
     labelled = np.flatnonzero(graphs.is_labelled)
     if rule == "random":
         splits = [_random(labelled, seed, r) for r in range(repeats)]
@@ -56,20 +68,20 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
     elif rule == "given":
         if graphs.split is None:
             raise HaarPoolError(
-                "a dataset with a published split for --split given",
+                "a dataset with a published split for split=given",
                 graphs.name,
-                "take --split random",
+                "pass split=random",
             )
-        splits = [_checked(graphs.split, graphs, "the published split")] * repeats
+        splits = [_check_split(graphs.split, graphs, "the published split")] * repeats
     elif Path(rule).is_file():
         splits = _from_file(Path(rule), graphs, repeats)
     else:
-        raise HaarPoolError(f"a split: {RULES}", f"{rule!r}", "take for example --split random")
+        raise HaarPoolError(RULES, f"{rule!r}", "pass for example split=random")
     return splits
 
 
 def num_folds(rule: str) -> int | None:
-    """K of "kfold:K"; None for other rules."""
+    """Return K of "kfold:K"; None for other rules."""
     name, _, number = rule.partition(":")
     return int(number) if name == "kfold" and number.isdecimal() else None
 
@@ -87,17 +99,19 @@ def _random(labelled: Ints, seed: int, repeat: int) -> Split:
 def _folds(rule: str, graphs: Graphs, labelled: Ints, seed: int, repeat: int) -> list[Split]:
     k = num_folds(rule)
     if k is None or k < 3:
-        raise HaarPoolError("kfold:K with K >= 3", f"{rule!r}", "take for example kfold:10")
+        raise HaarPoolError(
+            "split=kfold:K with K >= 3", f"{rule!r}", "pass for example split=kfold:10"
+        )
     if len(labelled) < k:
         raise HaarPoolError(
-            f"at least {k} graphs with a label for {rule}",
+            f"at least {k} graphs with a label for split={rule}",
             f"{len(labelled)}",
-            f"take fewer folds, for example kfold:{max(3, len(labelled))}",
+            f"use fewer folds, for example split=kfold:{max(3, len(labelled))}",
         )
     order = np.random.default_rng([seed, repeat]).permutation(labelled)
     if graphs.task == "classification" and graphs.targets is not None:
         order = order[np.argsort(graphs.targets[order], kind="stable")]
-    folds = [order[i::k] for i in range(k)]  # dealt like cards, so classes spread evenly
+    folds = [order[i::k] for i in range(k)]  # every k-th graph, so that classes are even
     return [
         _sorted(
             np.concatenate([fold for i, fold in enumerate(folds) if i not in (t, (t + 1) % k)]),
@@ -111,14 +125,14 @@ def _folds(rule: str, graphs: Graphs, labelled: Ints, seed: int, repeat: int) ->
 def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:
     if graphs.id_name != "smiles" or graphs.ids is None:
         raise HaarPoolError(
-            "molecules given as SMILES for --split scaffold", graphs.name, "take --split random"
+            "molecules given as SMILES for split=scaffold", graphs.name, "pass split=random"
         )
     from haarpool.datasets.smiles import scaffolds
 
     groups = defaultdict[str, list[int]](list)
     for g, scaffold in zip(labelled, scaffolds([graphs.ids[g] for g in labelled]), strict=True):
         groups[scaffold].append(int(g))
-    # Large groups come first and train, so that what tests has scaffolds that were not seen.
+    # Large groups come first and train, so that the test part has unseen scaffolds.
     train, validation, test = list[int](), list[int](), list[int]()
     for group in sorted(groups.values(), key=lambda members: (-len(members), members)):
         if not train or len(train) + len(group) <= 0.8 * len(labelled):
@@ -130,64 +144,63 @@ def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:
         raise HaarPoolError(
             "enough scaffolds for three parts",
             f"{len(groups)} scaffolds of {len(labelled)} molecules",
-            "take --split random",
+            "pass split=random",
         )
     return _sorted(*(np.array(part) for part in parts))
 
 
 def _from_file(path: Path, graphs: Graphs, repeats: int) -> list[Split]:
     try:
-        found = json.loads(path.read_text())
+        content = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise HaarPoolError(f"a split: {RULES}", f"{path} ({error})", "check the file") from error
-    many = found if isinstance(found, list) else [found]
-    splits = [_checked(split, graphs, str(path)) for split in many]
+        raise HaarPoolError(RULES, f"{path} ({error})", "check the file") from error
+    parts = content if isinstance(content, list) else [content]
+    splits = [_check_split(split, graphs, str(path)) for split in parts]
     if len(splits) not in (1, repeats) and repeats != 1:
         raise HaarPoolError(
             f"1 or {repeats} splits in {path}, as many as repeats",
             f"{len(splits)}",
-            "leave --repeats out",
+            "leave out repeats=",
         )
     return splits * (repeats // len(splits) or 1)
 
 
-def _checked(given: Any, graphs: Graphs, where: str) -> Split:
-    """A split that comes from outside."""
-    if not isinstance(given, Mapping) or set(given) != set(PARTS):
+def _check_split(split: Any, graphs: Graphs, where: str) -> Split:
+    """Check a split from a file or a dataset; `where` names it in error messages."""
+    if not isinstance(split, Mapping) or set(split) != set(PARTS):
         raise HaarPoolError(
             f"lists of graphs under {', '.join(PARTS)} in {where}",
-            f"{sorted(given) if isinstance(given, Mapping) else type(given).__name__}",
+            f"{sorted(split) if isinstance(split, Mapping) else type(split).__name__}",
             "name all three parts and nothing else",
         )
     parts = []
     for name in PARTS:
-        numbers = np.asarray(given[name])
+        numbers = np.asarray(split[name])
         if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu":
             raise HaarPoolError(
                 f"numbers of graphs under {name} in {where}",
                 "none" if not numbers.size else f"{numbers.dtype}",
-                "count graphs from 0",
+                "number graphs from 0",
             )
         if numbers.min() < 0 or numbers.max() >= len(graphs):
             raise HaarPoolError(
                 f"graphs in 0..{len(graphs) - 1} under {name} in {where}",
                 f"{numbers.min() if numbers.min() < 0 else numbers.max()}",
-                "count graphs from 0",
+                "number graphs from 0",
             )
         parts.append(numbers.astype(np.int64))
-    every = np.concatenate(parts)
-    if len(np.unique(every)) < len(every):
-        twice = np.flatnonzero(np.bincount(every) > 1)[0]
+    counts = np.bincount(np.concatenate(parts))
+    if counts.max() > 1:
         raise HaarPoolError(
             f"each graph at most once in {where}",
-            f"graph {twice} twice",
+            f"graph {counts.argmax()} {counts.max()} times",
             "leave it in one part only",
         )
     labelled = [part[graphs.is_labelled[part]] for part in parts]
     for name, part in zip(PARTS, labelled, strict=True):
         if not len(part):
             raise HaarPoolError(
-                f"a graph with a label under {name} in {where}", "none", "add one, or its label"
+                f"a graph with a label under {name} in {where}", "none", "add one, or add a label"
             )
     return _sorted(*labelled)
 
@@ -197,5 +210,5 @@ def _sorted(*parts: Ints) -> Split:
 
 
 def as_json(splits: Sequence[Split]) -> str:
-    """Splits as the text of a file that `make_splits` reads."""
+    """Return splits as the text of a file that `make_splits` reads."""
     return json.dumps([{n: p.tolist() for n, p in zip(PARTS, s, strict=True)} for s in splits])

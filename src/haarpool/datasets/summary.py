@@ -1,4 +1,4 @@
-"""The statistics of a dataset, as papers print them."""
+"""Statistics of a dataset, as in the tables of papers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,21 @@ from haarpool.datasets.graphs import Graphs
 
 
 def summary(graphs: Graphs) -> dict[str, Any]:
-    """Sizes, classes or values, and oddities of a dataset, ready for JSON.
+    """Compute statistics of sizes, labels and special cases of a dataset, ready for JSON.
 
-    An edge is a pair of different nodes, counted once whichever directions are listed.
+    An edge is a pair of different nodes, counted once even if both directions are listed.
 
-    >>> path = Graphs("path", np.array([0, 3]), np.array([[0, 1, 1, 2], [1, 0, 2, 1]]))
-    >>> found = summary(path)
-    >>> found["graphs"], found["nodes"]["mean"], found["edges"]["max"], found["isolated nodes"]
-    (1, 3.0, 2, 0)
+    Args:
+        graphs: The dataset.
+
+    Returns:
+        Statistics by name.
+
+    Example:
+        >>> path = Graphs("path", np.array([0, 3]), np.array([[0, 1, 1, 2], [1, 0, 2, 1]]))
+        >>> result = summary(path)
+        >>> result["graphs"], result["nodes"]["mean"], result["isolated nodes"]
+        (1, 3.0, 0)
     """
     size = int(graphs.start[-1])
     loops = graphs.edges[0] == graphs.edges[1]
@@ -32,7 +39,7 @@ def summary(graphs: Graphs) -> dict[str, Any]:
     components = _components(graphs, low, high)
     isolated = np.flatnonzero(degree == 0)
     columns = {kind: values.shape[1] for kind, values in graphs.columns.items()}
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "graphs": len(graphs),
         "task": graphs.task,
         **_targets(graphs),
@@ -53,14 +60,14 @@ def summary(graphs: Graphs) -> dict[str, Any]:
     }
     if "labels" in graphs.columns:
         kinds = [len(np.unique(column)) for column in graphs.columns["labels"].T]
-        found["node labels"] = kinds[0] if len(kinds) == 1 else kinds
+        result["node labels"] = kinds[0] if len(kinds) == 1 else kinds
     if graphs.split is not None:
-        found["published split"] = {part: len(some) for part, some in graphs.split.items()}
-    return found
+        result["published split"] = {name: len(part) for name, part in graphs.split.items()}
+    return result
 
 
 def _targets(graphs: Graphs) -> dict[str, Any]:
-    """How many graphs there are of each class, or how values spread."""
+    """Count the graphs of each class, or compute statistics of the values."""
     if graphs.targets is None:
         return {}
     if graphs.task == "classification":
@@ -81,7 +88,7 @@ def _spread(values: NDArray[Any]) -> dict[str, Any]:
 
 
 def _components(graphs: Graphs, low: Ints, high: Ints) -> Ints:
-    """(G,) connected components of each graph."""
+    """Count the (G,) connected components of each graph."""
     size = int(graphs.start[-1])
     pairs = sparse.coo_array((np.ones(len(low), np.int8), (low, high)), shape=(size, size))
     count, component = connected_components(pairs, directed=False)

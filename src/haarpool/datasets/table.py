@@ -1,4 +1,4 @@
-"""CSV files: rows with their lines, and columns of labels as classes or values."""
+"""CSV files: rows with line numbers, and columns of labels as classes or values."""
 
 from __future__ import annotations
 
@@ -19,24 +19,29 @@ from haarpool.datasets.labels import Number, as_classes, as_number
 from haarpool.errors import HaarPoolError
 
 DELIMITERS = (",", ";", "\t")
-SAMPLE = 20  # rows that tell the separator
-FEW = 20  # whole numbers with at most so many different values are classes
-ABSENT = ("", "na", "n/a", "nan", "null")  # in any case: missing labels; "none" may be a class
+SAMPLE = 20  # rows that decide about the separator
+MAX_CLASSES = 20  # a column of whole numbers with more different values is not read as classes
+ABSENT = ("", "na", "n/a", "nan", "null")  # missing labels; "none" may be a class
 
 
 class Row(NamedTuple):
-    """The cells of some columns, and the line of the file in which they end."""
+    """A row of a CSV file.
+
+    Attributes:
+        line: Line of the file in which the row ends.
+        cells: Cells of the chosen columns.
+    """
 
     line: int
     cells: list[str]
 
 
 def read_rows(path: Path, columns: Sequence[str | None]) -> Iterator[Row]:
-    """The rows of a CSV file below its header, one at a time, empty lines left out.
+    """Read the rows of a CSV file one at a time, without its header and empty lines.
 
     Args:
-        path: a file in UTF-8, separated by commas, semicolons or tabs.
-        columns: different names in the header. None is the column "smiles", in any case.
+        path: A file in UTF-8, separated by commas, semicolons or tabs.
+        columns: Different names in the header. None is the column "smiles", in upper or lower case.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -44,11 +49,11 @@ def read_rows(path: Path, columns: Sequence[str | None]) -> Iterator[Row]:
             file.seek(0)
             reader = csv.reader(file, delimiter=delimiter, strict=True)
             header = [name.strip() for name in next(reader, [])]
-            places = [_place(name, header, path) for name in columns]
-            for place in places:
-                if places.count(place) > 1:
+            indices = [_column_index(name, header, path) for name in columns]
+            for index in indices:
+                if indices.count(index) > 1:
                     expected = "each column once, for SMILES or as a target"
-                    raise HaarPoolError(expected, f"{header[place]!r} twice", "leave one out")
+                    raise HaarPoolError(expected, f"{header[index]!r} twice", "leave one out")
             for cells in reader:
                 if not any(cells):
                     continue
@@ -56,9 +61,9 @@ def read_rows(path: Path, columns: Sequence[str | None]) -> Iterator[Row]:
                     raise HaarPoolError(
                         f"{len(header)} cells in each line of {path}, as in its header",
                         f"line {reader.line_num}: {len(cells)}",
-                        "put cells that hold the separator into quotes",
+                        "put cells that contain the separator into quotes",
                     )
-                yield Row(reader.line_num, [cells[place].strip() for place in places])
+                yield Row(reader.line_num, [cells[index].strip() for index in indices])
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise HaarPoolError(
             "a CSV file in UTF-8 with a header", f"{path} ({error})", "check the file"
@@ -66,69 +71,69 @@ def read_rows(path: Path, columns: Sequence[str | None]) -> Iterator[Row]:
 
 
 def _delimiter(file: TextIO, columns: Sequence[str | None]) -> str:
-    """The separator that suits the columns asked for, then the first rows, then the header.
+    """Guess the separator: it fits best to the requested columns, the first rows and the header.
 
-    A separator may stand inside of names and cells, so counting it in the header is not enough.
+    Names and cells may contain separators, so it is not enough to count them in the header.
     """
 
-    def suits(delimiter: str) -> tuple[bool, bool, int]:
+    def fit(delimiter: str) -> tuple[bool, bool, int]:
         file.seek(0)
         rows: list[list[str]] = []
-        with suppress(csv.Error):  # the wrong separator can tear quotes apart
+        with suppress(csv.Error):  # the wrong separator can split quoted cells
             rows.extend(islice(csv.reader(file, delimiter=delimiter, strict=True), SAMPLE))
         header = [name.strip() for name in rows[0]] if rows else []
-        there = all(_matches(name, header) for name in columns)
-        even = all(len(cells) == len(header) for cells in rows if any(cells))
-        return there, even and len(header) > 1, len(header)
+        has_columns = all(_matches(name, header) for name in columns)
+        same_width = all(len(cells) == len(header) for cells in rows if any(cells))
+        return has_columns, same_width and len(header) > 1, len(header)
 
-    return max(DELIMITERS, key=suits)
+    return max(DELIMITERS, key=fit)
 
 
 def _matches(name: str | None, header: list[str]) -> list[int]:
-    """The places of a column; more than one if its name stands there twice."""
+    """Return the indices of a column; several if its name occurs more than once."""
     if name is None:
-        return [place for place, known in enumerate(header) if known.lower() == "smiles"]
-    return [place for place, known in enumerate(header) if known == name]
+        return [i for i, title in enumerate(header) if title.lower() == "smiles"]
+    return [i for i, title in enumerate(header) if title == name]
 
 
-def _place(name: str | None, header: list[str], path: Path) -> int:
-    found = _matches(name, header)
+def _column_index(name: str | None, header: list[str], path: Path) -> int:
+    matches = _matches(name, header)
     expected = f"a column {name or 'smiles'!r} in {path}"
-    if len(found) == 1:
-        return found[0]
-    if found:
-        got = f"{len(found)}: {', '.join(header[place] for place in found)}"
-        remedy = "rename all but one" if name else "rename all but one, or pass --smiles"
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        got = f"{len(matches)}: {', '.join(header[i] for i in matches)}"
+        remedy = "rename all but one" if name else "rename all but one, or pass smiles=COLUMN"
         raise HaarPoolError(expected, got, remedy)
-    close = difflib.get_close_matches(name or "smiles", header, n=1)
-    has = f"its columns are {', '.join(header)}" if any(header) else "it has no header"
-    raise HaarPoolError(
-        expected,
-        "none",
-        f"{has}; did you mean {close[0]}?" if close else has if name else f"{has}; pass --smiles",
-    )
+    remedy = f"its columns are {', '.join(header)}" if any(header) else "it has no header"
+    if close := difflib.get_close_matches(name or "smiles", header, n=1):
+        remedy += f"; did you mean {close[0]}?"
+    elif name is None:
+        remedy += "; pass smiles=COLUMN"
+    raise HaarPoolError(expected, "none", remedy)
 
 
 def read_targets(
     names: Sequence[str], rows: Sequence[Row], task: Task | None = None
 ) -> Mapping[str, Any]:
-    """The fields of `Graphs` that say what is to be predicted, from columns of text.
+    """Convert columns of text to the fields of `Graphs` about labels.
 
-    One column of text, or of whole numbers with few different values, holds classes; all others
-    hold values. An empty cell, NA, NaN, null or none is a missing label.
+    One column of text, or of whole numbers with at most 20 different values, contains classes; all
+    other columns contain values. An empty cell, NA, N/A, NaN or null is a missing label.
 
     Args:
-        names: (T,) of the columns.
-        rows: (G,) each with T cells.
-        task: forces classes or values.
+        names: (T,) Names of the columns.
+        rows: (G,) Rows with T cells each.
+        task: "classification" or "regression"; by default what the labels look like.
 
-    >>> found = read_targets(["kind"], [Row(2, ["b"]), Row(3, ["a"]), Row(4, [""])])
-    >>> found["task"], found["classes"], found["targets"]
-    ('classification', ('a', 'b'), array([ 1,  0, -1]))
+    Example:
+        >>> fields = read_targets(["kind"], [Row(2, ["b"]), Row(3, ["a"]), Row(4, [""])])
+        >>> fields["task"], fields["classes"], fields["targets"]
+        ('classification', ('a', 'b'), array([ 1,  0, -1]))
     """
     if not names:
         if task is not None:
-            raise HaarPoolError(f"a target column for {task}", "none", "pass --target COLUMN")
+            raise HaarPoolError(f"a target column for task={task}", "none", "pass targets=COLUMN")
         return {}
     columns = [[row.cells[t] for row in rows] for t in range(len(names))]
     for name, cells in zip(names, columns, strict=True):
@@ -141,7 +146,7 @@ def read_targets(
         raise HaarPoolError(
             "one column of classes, or several of values",
             f"{len(names)} columns with classes in {', '.join(map(repr, like_classes or names))}",
-            "choose one with --target, or take --task regression if they are numbers",
+            "choose one with targets=COLUMN, or pass task=regression if all are numbers",
         )
     if task is None:
         task = "classification" if like_classes else "regression"
@@ -156,11 +161,11 @@ def _looks_like_classes(cells: Sequence[str]) -> bool:
     known = [cell for cell in cells if not _is_missing(cell)]
     numbers = [number for cell in known if (number := _number(cell)) is not None]
     different = len(set(known))
-    if 2 * len(numbers) < len(known):  # text; if all of it differs, it is no label but a name
-        return different < len(known) or different <= FEW
-    whole = len(numbers) == len(known) and all(number % 1 == 0 for number in numbers)
-    different = len(set(numbers))  # 1 and 1.0 are one
-    return whole and different <= FEW and 2 * different < len(cells)
+    if 2 * len(numbers) < len(known):  # text; if every cell differs, these are names, not labels
+        return different < len(known) or different <= MAX_CLASSES
+    all_whole = len(numbers) == len(known) and all(number % 1 == 0 for number in numbers)
+    different = len(set(numbers))  # 1 and 1.0 are equal
+    return all_whole and different <= MAX_CLASSES and 2 * different < len(cells)
 
 
 def _values(name: str, cells: Sequence[str], rows: Sequence[Row]) -> Floats:
@@ -172,20 +177,20 @@ def _values(name: str, cells: Sequence[str], rows: Sequence[Row]) -> Floats:
                 raise HaarPoolError(
                     f"a number in the column {name!r}",
                     f"line {rows[g].line}: {cell[:40]!r}",
-                    "correct it or leave it empty; for classes take --task classification",
+                    "correct it or leave it empty; for classes pass task=classification",
                 )
             values[g] = number
     return values
 
 
 def _classes(cells: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
-    """Numbers of classes, and their names: numbers by size, others by the alphabet."""
+    """Return the classes and their names: numbers in ascending, text in alphabetical order."""
     known = {cell for cell in cells if not _is_missing(cell)}
     if all(_number(cell) is not None for cell in known):
         return as_classes([_number(cell) for cell in cells])
     classes = sorted(known)
-    place = {name: c for c, name in enumerate(classes)}
-    return np.array([place.get(cell, MISSING) for cell in cells], np.int64), tuple(classes)
+    index = {name: c for c, name in enumerate(classes)}
+    return np.array([index.get(cell, MISSING) for cell in cells], np.int64), tuple(classes)
 
 
 def _is_missing(cell: str) -> bool:
@@ -193,6 +198,6 @@ def _is_missing(cell: str) -> bool:
 
 
 def _number(cell: str) -> Number | None:
-    """A finite number."""
+    """Convert a cell to a finite number; None if it is none."""
     number = as_number(cell)
     return number if number is not None and isfinite(number) else None

@@ -1,22 +1,22 @@
-"""Triangles: random graphs to be classified by their number of triangles (Knyazev et al., 2019).
+"""Triangles: random graphs, classified by their number of triangles (Knyazev et al., 2019).
 
-A graph has n nodes, n uniform in 4..25 (26..100 for the large ones), and is drawn uniformly among
-the simple graphs with min(floor((1 + u) n), n (n - 1) / 2) edges, u uniform in [0, 1). The first
-4,000 (500) different adjacency matrices of each number of triangles from 1 to 10 are kept. Which
-of the 4,000 train and which test is left to chance: small graphs soon repeat and come early.
+A graph has n nodes, n uniform in 4..25 (26..100 for large graphs), and is drawn uniformly from the
+simple graphs with min(floor((1 + u) n), n (n - 1) / 2) edges, u uniform in [0, 1). The first 4,000
+(large: 500) different adjacency matrices of each number of triangles from 1 to 10 are kept. The
+4,000 are split at random, since small graphs soon repeat and therefore come early.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from haarpool import _validate
 from haarpool._files import Arrays, read_arrays, write_arrays
 from haarpool._types import Ints, Task
 from haarpool.chains.adjacency import from_edges, ranges
@@ -26,12 +26,18 @@ from haarpool.datasets.tu import published_split
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 
 CLASSES = 10
-VERSION = 1  # of the generator; a new one draws other graphs
+VERSION = 1  # of the generator; another version draws other graphs
 KEYS = 2**22  # random keys drawn at a time: 32 MB
 
 
 class GraphSizes(NamedTuple):
-    """Graphs of some sizes: `each` per class."""
+    """Which graphs to draw.
+
+    Attributes:
+        fewest: Minimum number of nodes.
+        most: Maximum number of nodes.
+        each: Number of graphs per class.
+    """
 
     fewest: int
     most: int
@@ -39,19 +45,26 @@ class GraphSizes(NamedTuple):
 
 
 USUAL, LARGE = GraphSizes(4, 25, 4000), GraphSizes(26, 100, 500)
-SPLIT = (3000, 500, 500)  # train, validation and test out of the 4,000 usual ones of each class
+SPLIT = (3000, 500, 500)  # train, validation, test of the 4,000 usual graphs of each class
 
 
 class Drawn(NamedTuple):
-    """Graphs as the numbers of their edges; edge i < j has the number j (j - 1) / 2 + i."""
+    """Random graphs; the edge of the nodes i < j has the number j (j - 1) / 2 + i.
 
-    sizes: Ints  # (G,) nodes
-    counts: Ints  # (G,) edges
-    pairs: NDArray[np.int32]  # (sum of counts,) edges graph by graph, in rising order
-    triangles: Ints  # (G,)
+    Attributes:
+        sizes: (G,) Number of nodes.
+        counts: (G,) Number of edges.
+        pairs: (sum of counts,) Numbers of the edges, graph by graph, in ascending order.
+        triangles: (G,) Number of triangles.
+    """
+
+    sizes: Ints
+    counts: Ints
+    pairs: NDArray[np.int32]
+    triangles: Ints
 
     def take(self, graphs: Ints) -> Drawn:
-        """Some of the graphs, in the order given."""
+        """Select graphs, in any order."""
         first = np.cumsum(self.counts) - self.counts
         pairs = self.pairs[ranges(first[graphs], self.counts[graphs])]
         return Drawn(self.sizes[graphs], self.counts[graphs], pairs, self.triangles[graphs])
@@ -60,40 +73,47 @@ class Drawn(NamedTuple):
 def read_triangles(
     seed: int = 0, task: Task | None = None, *, progress: bool | None = None
 ) -> Graphs:
-    """The dataset: 45,000 graphs with the published split, generated once and then cached.
+    """Generate the dataset, or read it from the cache: 45,000 graphs with the published split.
 
-    The first three parts stand in order of class, the large graphs at the end are shuffled.
+    The training, the validation and the first test part are in order of class; the large test
+    graphs at the end are shuffled.
 
     Args:
-        seed: of the graphs.
-        task: "regression" makes the numbers of triangles values in place of classes.
-        progress: show a bar; None shows it on a terminal, after a second.
+        seed: Seed of the graphs.
+        task: "regression" makes the numbers of triangles values instead of classes.
+        progress: True shows a progress bar, False hides it, None shows it on a terminal after one
+            second.
     """
-    if not (isinstance(seed, Integral) and 0 <= seed < 2**31):
-        raise HaarPoolError("a seed in 0..2**31-1", f"{seed!r}", "pass for example seed=0")
+    seed = _validate.seed(seed)
     path = cache_folder() / "datasets" / f"triangles-{VERSION}-{seed}.npz"
     try:
         return _as_graphs(_from_arrays(read_arrays(path)), task)
-    except (HaarPoolError, KeyError):  # none yet, or a damaged one
-        drawn = generate(int(seed), progress=progress)
+    except (HaarPoolError, KeyError):  # no file yet, or a damaged one
+        drawn = generate(seed, progress=progress)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_arrays(path, {"sizes": drawn.sizes, "counts": drawn.counts, "pairs": drawn.pairs,
                             "triangles": drawn.triangles})  # fmt: skip
     except (OSError, HaarPoolError) as error:
-        warnings.warn(f"triangles are not cached: {error}", HaarPoolWarning, stacklevel=3)
+        text = f"the triangles dataset could not be cached: {error}"
+        warnings.warn(text, HaarPoolWarning, stacklevel=3)
     return _as_graphs(drawn, task)
 
 
 def generate(seed: int, *, progress: bool | None = None) -> Drawn:
-    """All graphs, in the order of the published dataset."""
+    """Generate all graphs, in the order of the published dataset.
+
+    Args:
+        seed: Seed of the random numbers.
+        progress: As in `read_triangles`.
+    """
     rng = np.random.default_rng(seed)
     total = CLASSES * (USUAL.each + LARGE.each)
     hidden = None if progress is None else not progress
     with tqdm(
         total=total, desc="triangles", unit=" graphs", delay=1, disable=hidden, leave=False
     ) as bar:
-        usual, large = _keep(USUAL, rng, bar), _keep(LARGE, rng, bar)
+        usual, large = _draw_classes(USUAL, rng, bar), _draw_classes(LARGE, rng, bar)
     by_class = np.arange(CLASSES * USUAL.each).reshape(CLASSES, USUAL.each)
     by_class = rng.permuted(by_class, axis=1)
     parts = np.split(by_class, np.cumsum(SPLIT)[:-1], axis=1)
@@ -101,33 +121,33 @@ def generate(seed: int, *, progress: bool | None = None) -> Drawn:
     return _concatenate([usual.take(order), large.take(rng.permutation(len(large.sizes)))])
 
 
-def _keep(part: GraphSizes, rng: np.random.Generator, bar: tqdm) -> Drawn:
-    """The first `part.each` different graphs of each class, in order of class."""
+def _draw_classes(part: GraphSizes, rng: np.random.Generator, bar: tqdm) -> Drawn:
+    """Draw the first `part.each` different graphs of each class, in order of class."""
     seen: set[bytes] = set()
     kept = [0] * (CLASSES + 1)
-    found = []
-    for drawn in _draws(part, rng):
-        some = []
+    selections = []
+    for drawn in _draw_blocks(part, rng):
+        selected = []
         ends = np.cumsum(drawn.counts)
         for g in np.flatnonzero((drawn.triangles >= 1) & (drawn.triangles <= CLASSES)).tolist():
             c = drawn.triangles[g]
             edges = drawn.pairs[ends[g] - drawn.counts[g] : ends[g]]
-            # Graphs with different numbers of nodes can have the same edges.
+            # With the number of nodes: different graphs can have the same edges.
             key = bytes([drawn.sizes[g]]) + edges.tobytes()
             if kept[c] < part.each and key not in seen:
                 seen.add(key)
                 kept[c] += 1
-                some.append(g)
-        found.append(drawn.take(np.array(some, np.int64)))
-        bar.update(len(some))
+                selected.append(g)
+        selections.append(drawn.take(np.array(selected, np.int64)))
+        bar.update(len(selected))
         if min(kept[1:]) == part.each:
             break
-    everything = _concatenate(found)
-    return everything.take(np.argsort(everything.triangles, kind="stable"))
+    graphs = _concatenate(selections)
+    return graphs.take(np.argsort(graphs.triangles, kind="stable"))
 
 
-def _draws(part: GraphSizes, rng: np.random.Generator) -> Iterator[Drawn]:
-    """Blocks of random graphs, without end.
+def _draw_blocks(part: GraphSizes, rng: np.random.Generator) -> Iterator[Drawn]:
+    """Draw blocks of random graphs forever.
 
     Every pair of nodes gets a random key, and the pairs with the smallest keys are the edges. The
     last bits of a key are the number of its pair, so that no two keys are equal.
@@ -150,12 +170,12 @@ def _draws(part: GraphSizes, rng: np.random.Generator) -> Iterator[Drawn]:
 
 
 def _count_triangles(sizes: Ints, counts: Ints, pairs: NDArray[np.int32]) -> Ints:
-    """(G,) triangles: tr(A³) / 6, for all graphs in one block-diagonal matrix."""
+    """Count the (G,) triangles, tr(A³) / 6, of all graphs in one block-diagonal matrix."""
     start = np.concatenate([[0], np.cumsum(sizes)])
     low, high = _ends(pairs)
     shift = np.repeat(start[:-1], counts)
     low, high = low + shift, high + shift
-    # Of each triangle a < b < c the edge (a, c) closes the path a - b - c: once, not six times.
+    # In each triangle a < b < c, the edge (a, c) closes the path a - b - c: counted once.
     upper = from_edges(low, high, np.ones(len(low)), int(start[-1]))
     closed = np.asarray((upper @ upper).multiply(upper).sum(axis=1))
     ends = np.concatenate([[0], np.cumsum(closed)])[start]
@@ -164,7 +184,7 @@ def _count_triangles(sizes: Ints, counts: Ints, pairs: NDArray[np.int32]) -> Int
 
 
 def _ends(pairs: NDArray[np.int32]) -> tuple[Ints, Ints]:
-    """The nodes i < j of the edge with the number j (j - 1) / 2 + i."""
+    """Return the nodes i < j of the edges with the numbers j (j - 1) / 2 + i."""
     most = LARGE.most
     high = np.repeat(np.arange(most), np.arange(most))
     low = np.arange(len(high)) - high * (high - 1) // 2
@@ -176,11 +196,11 @@ def _concatenate(parts: list[Drawn]) -> Drawn:
 
 
 def _from_arrays(arrays: Arrays) -> Drawn:
-    """What a file holds, if it fits together."""
+    """Check the content of a cached file."""
     drawn = Drawn(**{field: arrays[field] for field in Drawn._fields})  # type: ignore[arg-type]
     total = CLASSES * (USUAL.each + LARGE.each)
     if len(drawn.sizes) != total or drawn.counts.sum() != len(drawn.pairs):
-        raise HaarPoolError(f"{total} graphs", "others", "generate them again")
+        raise HaarPoolError(f"{total} graphs", f"{len(drawn.sizes)}", "generate them again")
     return drawn
 
 

@@ -21,50 +21,55 @@ from haarpool.datasets.labels import as_classes
 from haarpool.errors import HaarPoolError
 
 CLASSES = (Data, DataEdgeAttr, DataTensorAttr, GlobalStorage)
-EXPECTED = "a list of PyG Data, as torch.save writes it"
+EXPECTED = "a list of PyG Data, written by torch.save"
 
 
-def read_saved(path: Path, task: Task | None = None) -> Graphs:
-    """The graphs of a `.pt` file; only tensors and PyG's own classes are loaded, no code is run."""
+def read_data_list(path: Path, task: Task | None = None) -> Graphs:
+    """Read a `.pt` file; only tensors and PyG's own classes are loaded, no code is executed.
+
+    Args:
+        path: The file.
+        task: As in `from_data_list`.
+    """
     try:
-        # Those that are allowed already stay so: leaving the context forbids all of its classes.
+        # Classes that are already allowed are left out: the context forbids its classes at the end.
         allowed = torch.serialization.get_safe_globals()
-        with torch.serialization.safe_globals([one for one in CLASSES if one not in allowed]):
-            found = torch.load(path, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals([cls for cls in CLASSES if cls not in allowed]):
+            content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         reason = " ".join(str(error).split())
-        at = max(reason.find("Unsupported"), reason.find("GLOBAL"), 0)
+        begin = max(reason.find("Unsupported"), reason.find("GLOBAL"), 0)
         raise HaarPoolError(
             f"{EXPECTED}, without other classes",
-            f"{path} ({reason[at : at + 80]})",
+            f"{path} ({reason[begin : begin + 80]})",
             "save plain Data objects",
         ) from error
-    except Exception as error:  # a damaged file makes torch raise almost anything
+    except Exception as error:  # for a damaged file, torch raises almost anything
         reason = " ".join(str(error).split())[:80]
         raise HaarPoolError(EXPECTED, f"{path} ({reason})", "save the list again") from error
-    if not isinstance(found, list | tuple):
-        found = [None]
-    if any(not isinstance(data, Data) for data in found):
+    is_list = isinstance(content, list | tuple)
+    if not is_list or any(not isinstance(data, Data) for data in content):
         raise HaarPoolError(EXPECTED, f"something else in {path}", "save list(dataset)")
-    return from_data_list(found, path.stem, task)
+    return from_data_list(content, path.stem, task)
 
 
 def from_data_list(graphs: Sequence[Any], name: str = "graphs", task: Task | None = None) -> Graphs:
-    """Graphs out of PyG's: `x`, `edge_index`, `edge_weight`, `edge_attr` and `y`, where there.
+    """Convert PyG graphs: their `x`, `edge_index`, `edge_weight`, `edge_attr` and `y`.
 
     Args:
-        graphs: each with the same attributes. `y` is a whole number, which makes classes, or one or
-            several real ones; a graph without it, or with NaN, has no label.
-        name: of the dataset.
-        task: forces classes or values.
+        graphs: Graphs with the same attributes. `y` is a whole number (a class), or one or several
+            real numbers (values); a graph without `y`, or with NaN, has no label.
+        name: Name of the dataset.
+        task: "classification" or "regression"; by default what the labels look like.
 
-    >>> edge = torch.tensor([[0, 1], [1, 0]])
-    >>> found = from_data_list([Data(edge_index=edge, num_nodes=2, y=torch.tensor([4]))])
-    >>> found.task, found.classes, found.sizes
-    ('classification', ('4',), array([2]))
+    Example:
+        >>> edge = torch.tensor([[0, 1], [1, 0]])
+        >>> graphs = from_data_list([Data(edge_index=edge, num_nodes=2, y=torch.tensor([4]))])
+        >>> graphs.task, graphs.classes, graphs.sizes
+        ('classification', ('4',), array([2]))
     """
     if not len(graphs):
-        raise HaarPoolError("at least one graph", "an empty list", "check where it comes from")
+        raise HaarPoolError("at least one graph", "an empty list", "pass a list of graphs")
     edges, sizes, weights = [], [], []
     for g, data in enumerate(graphs):
         if not hasattr(data, "edge_index"):
@@ -84,7 +89,8 @@ def from_data_list(graphs: Sequence[Any], name: str = "graphs", task: Task | Non
     for g, data in enumerate(graphs):
         if (getattr(data, "edge_weight", None) is not None) != weighted:
             expected = "edge_weight in all graphs or in none"
-            raise _wrong(g, expected, "another choice than in graph 0", "give all graphs the same")
+            got = "edge_weight, unlike graph 0" if not weighted else "none, unlike graph 0"
+            raise _wrong(g, expected, got, "add it to all graphs")
     x, attributes = _rows(graphs, "x", sizes), _rows(graphs, "edge_attr", counts)
     return Graphs(
         name,
@@ -98,48 +104,54 @@ def from_data_list(graphs: Sequence[Any], name: str = "graphs", task: Task | Non
 
 
 def _rows(graphs: Sequence[Any], key: str, counts: Sequence[int]) -> Floats | None:
-    """An attribute of all graphs, one row per node or edge; None where no graph has it."""
+    """Return an attribute of all graphs, one row per node or edge; None if no graph has it."""
     if all(getattr(data, key, None) is None for data in graphs):
         return None
     parts: list[NDArray[Any]] = []
     for g, (data, count) in enumerate(zip(graphs, counts, strict=True)):
         if (value := getattr(data, key, None)) is None:
-            raise _wrong(g, f"{key} in all graphs or in none", "none", "give all graphs the same")
+            raise _wrong(g, f"{key} in all graphs or in none", "none", "add it to all graphs")
         array = as_array(value, f"{key} of graph {g}")
         array = array[:, None] if array.ndim == 1 else array
         width = parts[0].shape[1] if parts else array.shape[-1]
         if array.shape != (count, width) or array.dtype.kind not in "biuf":
             got = f"shape {array.shape}, dtype {array.dtype}"
-            raise _wrong(g, f"{key} of shape ({count}, {width})", got, "give all graphs the same")
+            expected = f"{key} of shape ({count}, {width})"
+            raise _wrong(g, expected, got, "use the same number of columns in all graphs")
         parts.append(array)
     return np.concatenate(parts).astype(np.float64)
 
 
 def _targets(graphs: Sequence[Any], task: Task | None) -> Mapping[str, Any]:
-    """The fields of `Graphs` that say what is to be predicted."""
-    given = {g: as_array(data.y, f"y of graph {g}").reshape(-1)
-             for g, data in enumerate(graphs) if getattr(data, "y", None) is not None}  # fmt: skip
-    if not given:
+    """Return the fields of `Graphs` about labels."""
+    labels = {
+        g: as_array(data.y, f"y of graph {g}").reshape(-1)
+        for g, data in enumerate(graphs)
+        if getattr(data, "y", None) is not None
+    }
+    if not labels:
         if task is not None:
-            raise HaarPoolError(f"y in some graph for {task}", "none", "set data.y")
+            raise HaarPoolError(f"y in some graph for task={task}", "none", "set data.y")
         return {}
-    first = next(iter(given.values()))
-    whole = first.dtype.kind in "biu"
-    for g, y in given.items():
-        if y.size != first.size or (y.dtype.kind in "biu") != whole or y.dtype.kind not in "biuf":
-            expected = f"y with {first.size} of {'whole' if whole else 'real'} numbers"
-            raise _wrong(g, expected, f"{y.size}, dtype {y.dtype}", "give all graphs the same")
-    task = task or ("classification" if whole else "regression")
+    first = next(iter(labels.values()))
+    is_whole = first.dtype.kind in "biu"
+    for g, y in labels.items():
+        same_kind = (y.dtype.kind in "biu") == is_whole and y.dtype.kind in "biuf"
+        if y.size != first.size or not same_kind:
+            expected = f"y with {first.size} of {'whole' if is_whole else 'real'} numbers"
+            raise _wrong(g, expected, f"{y.size}, dtype {y.dtype}", "use the same in all graphs")
+    task = task or ("classification" if is_whole else "regression")
     if task == "regression":
         values = np.full((len(graphs), first.size), np.nan)
-        values[list(given)] = np.stack(list(given.values()))
+        values[list(labels)] = np.stack(list(labels.values()))
         names = ("y",) if first.size == 1 else tuple(f"y {t + 1}" for t in range(first.size))
         return {"task": task, "targets": values, "target_names": names}
-    for g, y in given.items():
+    for g, y in labels.items():
         if y.size != 1 or not (np.isnan(y[0]) or float(y[0]).is_integer()):
-            raise _wrong(g, "y as one whole number", f"{y}", "take --task regression")
-    labels = [given[g].item() if g in given else None for g in range(len(graphs))]
-    numbers, classes = as_classes(labels)
+            raise _wrong(g, "y as one whole number", f"{y}", "pass task=regression")
+    numbers, classes = as_classes(
+        [labels[g].item() if g in labels else None for g in range(len(graphs))]
+    )
     return {"task": task, "targets": numbers, "classes": classes}
 
 

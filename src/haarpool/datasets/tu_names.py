@@ -1,4 +1,4 @@
-"""The names of the TU collection, so that a misspelt one is refused without asking the network."""
+"""The names of the TU collection, so that a misspelled name is an error without any download."""
 
 _ASSAYS = ("AhR", "AR", "AR-LBD", "ARE", "aromatase", "ATAD5", "ER", "ER-LBD", "HSE", "MMP", "p53")
 _SCREENS = ("MCF-7", "MOLT-4", "NCI-H23", "OVCAR-8", "P388", "PC-3", "SF-295", "SN12C", "SW-620")
@@ -21,12 +21,12 @@ TU_NAMES: tuple[str, ...] = (
     # images
     *("COIL-DEL", "COIL-RAG", "Cuneiform", "Fingerprint", "FIRSTMM_DB", "Letter-high"),
     *("Letter-low", "Letter-med", "MSRC_9", "MSRC_21", "MSRC_21C"),
-    # people
+    # social networks
     *("COLLAB", "DBLP_v1", "deezer_ego_nets", "github_stargazers", "IMDB-BINARY", "IMDB-MULTI"),
     *("REDDIT-BINARY", "REDDIT-MULTI-5K", "REDDIT-MULTI-12K", "reddit_threads", "twitch_egos"),
     *(f"{name}_ct{i}" for name in _TEMPORAL for i in (1, 2)),
     "TWITTER-Real-Graph-Partial",
-    # made up
+    # synthetic
     *("COLORS-3", "SYNTHETIC", "SYNTHETICnew", "Synthie"),
 )
 ALIASES = {"mutagen": "Mutagenicity"}

@@ -1,0 +1,158 @@
+"""Reading a dataset by name or path, in any supported format."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from haarpool._types import Task
+from haarpool._validate import choice, whole_number
+from haarpool.datasets.graphs import Graphs
+from haarpool.datasets.labels import check_targets
+from haarpool.datasets.locations import TABLES, Source, find_dataset, is_available
+from haarpool.datasets.rings import read_rings
+from haarpool.datasets.triangles import read_triangles
+from haarpool.datasets.tu import read_tu
+from haarpool.errors import HaarPoolError, HaarPoolWarning
+
+
+def read_graphs(
+    source: Source,
+    root: Source | None = None,
+    *,
+    task: Task | None = None,
+    smiles: str | None = None,
+    targets: Sequence[str] = (),
+    strict: bool = False,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> Graphs:
+    """Read the graphs of a dataset with their features and labels.
+
+    Args:
+        source: A name (any of the TU collection, "qm7", "triangles", "rings"), or the path of a
+            folder in TU layout, of a `.csv` or `.tsv` file with a column of SMILES, or of a `.pt`
+            file with a list of PyG `Data`.
+        root: Folder that holds datasets; `find_dataset` says where else they are searched.
+        task: "classification" or "regression"; by default what the labels look like.
+        smiles: Column of a CSV file with the SMILES; by default the column "smiles".
+        targets: Columns of a CSV file to predict.
+        strict: Raise an error for an invalid SMILES; by default it is skipped.
+        seed: Seed of generated graphs.
+        progress: True shows a progress bar, False hides it, None shows it on a terminal after one
+            second.
+
+    Example:
+        >>> graphs = read_graphs("MUTAG")
+        >>> len(graphs), graphs.task, graphs.classes, list(graphs.columns)
+        (188, 'classification', ('-1', '1'), ['labels'])
+    """
+    if task is not None:
+        choice("task", task, ("classification", "regression"))
+    path = find_dataset(source, root)
+    suffix = "" if path is None else path.suffix.lower()
+    if suffix not in TABLES and (smiles is not None or targets):
+        got = f"{str(source)!r} together with columns"
+        raise HaarPoolError("a CSV file", got, "leave out smiles= and targets=")
+    if path is None and str(source).lower() == "rings":
+        return read_rings(seed, task)
+    if path is None:
+        return read_triangles(seed, task, progress=progress)
+    if suffix in TABLES:
+        from haarpool.datasets.smiles import read_smiles
+
+        columns = [targets] if isinstance(targets, str) else targets
+        graphs = read_smiles(path, smiles, columns, task=task, strict=strict, progress=progress)
+    elif suffix == ".pt":
+        from haarpool.datasets.data_list import read_data_list
+
+        graphs = read_data_list(path, task)
+    elif suffix == ".mat":
+        from haarpool.datasets.qm7 import read_qm7
+
+        graphs = read_qm7(path, task)
+    else:
+        graphs = read_tu(path, task)
+    return check_targets(graphs)
+
+
+def stream_graphs(
+    source: Source,
+    root: Source | None = None,
+    *,
+    smiles: str | None = None,
+    strict: bool = False,
+    block: int = 1024,
+) -> Iterator[Graphs]:
+    """Read the graphs of a dataset in blocks; a CSV file of any length fits into memory.
+
+    Args:
+        source: As in `read_graphs`. A CSV file is read without labels.
+        root: As in `read_graphs`.
+        smiles: As in `read_graphs`.
+        strict: As in `read_graphs`.
+        block: Number of graphs, or of lines of a CSV file, in a block.
+
+    Example:
+        >>> [len(graphs) for graphs in stream_graphs("MUTAG", block=100)]
+        [100, 88]
+    """
+    whole_number("block", block)
+    path = find_dataset(source, root)
+    if path is not None and path.suffix.lower() in TABLES:
+        from haarpool.datasets.smiles import stream_smiles
+
+        yield from stream_smiles(path, smiles, strict=strict, block=block)
+        return
+    graphs = read_graphs(source, root, smiles=smiles)
+    for first in range(0, len(graphs), block):
+        yield graphs.take(np.arange(first, min(first + block, len(graphs))))
+
+
+def as_graphs(graphs: Any) -> Graphs:
+    """Convert graphs in any form.
+
+    Args:
+        graphs: `Graphs`, a list of PyG `Data`, a PyG dataset, or a source of `read_graphs`.
+
+    Example:
+        >>> len(as_graphs("MUTAG"))
+        188
+    """
+    if isinstance(graphs, Graphs):
+        return check_targets(graphs)
+    if isinstance(graphs, str | PathLike):
+        return read_graphs(graphs)
+    from haarpool.datasets.data_list import from_data_list
+
+    try:
+        data_list = list(graphs)
+    except TypeError as error:
+        got = f"{type(graphs).__name__}"
+        raise HaarPoolError("a list of PyG Data or a dataset", got, "put it into a list") from error
+    return check_targets(from_data_list(data_list, getattr(graphs, "name", "graphs")))
+
+
+def default_dataset(root: Source | None = None) -> str:
+    """Return the name of a dataset for a first run: "MUTAG", or "rings" where it is not available.
+
+    MUTAG is downloaded if it is not on this machine. If that fails, a warning says so in one line.
+
+    Args:
+        root: As in `read_graphs`.
+    """
+    if not is_available("MUTAG", root):
+        try:
+            find_dataset("MUTAG", root)  # downloads it
+        except HaarPoolError:
+            text = (
+                "MUTAG is not on this machine and cannot be downloaded: "
+                "using generated graphs instead (dataset rings)"
+            )
+            warnings.warn(text, HaarPoolWarning, stacklevel=2)
+            return "rings"
+    return "MUTAG"
