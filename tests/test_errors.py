@@ -13,6 +13,7 @@ from torch_geometric.data import Batch, Data, HeteroData
 
 import haarpool as hp
 from haarpool.chains.workers import connected
+from haarpool.errors import MissingExtraError, import_extra
 
 GRAPH = nx.to_numpy_array(nx.path_graph(4))
 CHAIN = hp.Chain.from_parents([[0, 0, 1, 1], [0, 0]])
@@ -168,8 +169,8 @@ CASES = {
     "ratio 1": (lambda: hp.build_chain(GRAPH, 1, ratio=1.0), "(0, 1)", "1.0", "ratio=0.5"),
     "ratio NaN": (lambda: hp.build_chain(GRAPH, 1, ratio=np.nan), "(0, 1)", "nan", "ratio=0.5"),
     "ratio as text": (lambda: hp.build_chain(GRAPH, 1, ratio="half"), "(0, 1)", "half", "0.5"),
-    "no levels": (lambda: hp.build_chain(GRAPH, 0), "num_levels >= 1", "0", "poolings"),
-    "levels as float": (lambda: hp.build_chain(GRAPH, 2.5), "num_levels >= 1", "2.5", "poolings"),
+    "no levels": (lambda: hp.build_chain(GRAPH, 0), "num_levels in 1..", "0", "poolings"),
+    "levels as float": (lambda: hp.build_chain(GRAPH, 2.5), "num_levels in 1..", "2.5", "poolings"),
     "top 2": (lambda: hp.build_chain(GRAPH, 1, top=2), "top=1", "top=2", "ratio"),
     "unknown method": (
         lambda: hp.build_chain(GRAPH, 1, method="magic"), "'spectral'", "'magic'", "from_parents",
@@ -181,9 +182,9 @@ CASES = {
     "option of another method": (
         lambda: hp.build_chain(GRAPH, 1, method="metis", xi=1), "['recursive']", "xi=1", "spelling",
     ),
-    "seed negative": (lambda: hp.build_chain(GRAPH, 1, seed=-1), "a seed in", "-1", "seed=0"),
-    "seed as float": (lambda: hp.build_chain(GRAPH, 1, seed=0.5), "a seed in", "0.5", "seed=0"),
-    "seed too large": (lambda: hp.build_chain(GRAPH, 1, seed=2**31), "a seed in", "2147", "seed=0"),
+    "seed negative": (lambda: hp.build_chain(GRAPH, 1, seed=-1), "seed in 0..", "-1", "seed=0"),
+    "seed as float": (lambda: hp.build_chain(GRAPH, 1, seed=0.5), "seed in 0..", "0.5", "seed=0"),
+    "seed too large": (lambda: hp.build_chain(GRAPH, 1, seed=2**31), "seed in 0..", "2147", "seed=0"),
     "sizes grow": (lambda: hp.build_chain(GRAPH, sizes=[2, 3]), "never grow", "[2, 3]", "[16, 4"),
     "size zero": (lambda: hp.build_chain(GRAPH, sizes=[2, 0]), "sizes >= 1", "[2, 0]", "[16, 4"),
     "size as float": (lambda: hp.build_chain(GRAPH, sizes=[2.5]), "sizes >= 1", "2.5", "[16, 4"),
@@ -215,11 +216,11 @@ CASES = {
         "finite", "NaN", "columns",
     ),
     "features nobody looks at": (
-        lambda: hp.build_chain(GRAPH, 1, features=X), "looks at them", "'spectral'", "kmeans",
+        lambda: hp.build_chain(GRAPH, 1, features=X), "reads features", "'spectral'", "kmeans",
     ),
     "resolution": (
         lambda: hp.build_chain(GRAPH, 1, top=None, method="leiden", resolution=0),
-        "above 0", "0", "modularity",
+        "resolution in (0, inf)", "0", "modularity",
     ),
     "clusters of wrong length": (
         lambda: hp.build_chain(GRAPH, 1, top=None, method=returning([0, 1])),
@@ -231,11 +232,11 @@ CASES = {
     ),
     "clusters that are NaN": (
         lambda: hp.build_chain(GRAPH, 1, top=None, method=returning([0, 1, np.nan, 1])),
-        "4 cluster ids", "no whole numbers", "np.zeros",
+        "4 cluster ids", "not whole numbers", "np.zeros",
     ),
     "clusters that are infinite": (
         lambda: hp.build_chain(GRAPH, 1, top=None, method=returning([np.inf] * 4)),
-        "4 cluster ids", "no whole numbers", "np.zeros",
+        "4 cluster ids", "not whole numbers", "np.zeros",
     ),
     "clusters too large for a number": (
         lambda: hp.build_chain(GRAPH, 1, top=None, method=returning([2**70] * 4)),
@@ -247,16 +248,16 @@ CASES = {
     ),
     "an option that is refused": (
         lambda: hp.build_chain(GRAPH, 1, top=None, method="dbscan", eps=-1),
-        "options that method 'dbscan' takes", "{'eps': -1}", "help",
+        "options of method 'dbscan'", "{'eps': -1}", "values",
     ),
     "an option of the wrong kind": (
         lambda: hp.build_chain(GRAPH, 1, top=None, method="kmeans", n_init="many"),
-        "options that method 'kmeans' takes", "many", "help",
+        "options of method 'kmeans'", "many", "values",
     ),
     "no function": (lambda: hp.register("zz")(3), "a function", "3", "above a function"),
-    "too many levels": (lambda: hp.build_chain(GRAPH, 10**9), "<= 1000", "1000000000", "poolings"),
-    "no jobs": (lambda: hp.precompute([GRAPH], 1, n_jobs=0), "n_jobs >= 1", "0", "leave it out"),
-    "half a job": (lambda: hp.precompute([GRAPH], 1, n_jobs=0.5), "n_jobs", "0.5", "leave it out"),
+    "too many levels": (lambda: hp.build_chain(GRAPH, 10**9), "1..1000", "1000000000", "poolings"),
+    "no jobs": (lambda: hp.precompute([GRAPH], 1, n_jobs=0), "n_jobs >= 1", "0", "-1 for all"),
+    "half a job": (lambda: hp.precompute([GRAPH], 1, n_jobs=0.5), "n_jobs", "0.5", "-1 for all"),
     "features of too many graphs": (
         lambda: hp.precompute([GRAPH], 1, method="kmeans", features=[X, X], cache=False),
         "features of 1 graphs", "2", "one array per graph",
@@ -277,7 +278,7 @@ CASES = {
     ),
     "a method that takes too little": (
         lambda: hp.build_chain(GRAPH, 1, top=None, method=lambda adjacency: [0] * 4),
-        "adjacency, num_clusters, *, seed", "lambda", "parameters",
+        "adjacency, num_clusters, *, seed", "lambda", "parameter",
     ),
     "an option that is missing": (
         lambda: hp.build_chain(GRAPH, 1, method=lambda a, k, seed, width: a),
@@ -290,7 +291,7 @@ CASES = {
         lambda: hp.build_chain(GRAPH, 1, method=3), "a clustering method", "3", "choose one",
     ),
     "a name that is taken": (
-        lambda: hp.register("metis")(returning(None)), "a new name", "'metis'", "another name",
+        lambda: hp.register("metis")(returning(None)), "an unused name", "'metis'", "another name",
     ),
     "unknown keyword": (
         lambda: hp.build_chain(GRAPH, 1, ratios=0.5), "keywords of build_chain", "ratios", "spell",
@@ -410,8 +411,6 @@ def test_pyg_data_without_nodes():
 @pytest.mark.parametrize(
     ("method", "module"),
     [
-        ("kmeans", "sklearn"),
-        ("optics", "sklearn"),
         ("metis", "pymetis"),
         ("louvain", "sknetwork"),
         ("leiden", "graspologic_native"),
@@ -421,15 +420,26 @@ def test_a_missing_extra_says_how_to_get_it(monkeypatch, method, module):
     for name in [name for name in sys.modules if name.split(".")[0] == module]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(hp.HaarPoolError, match=rf"'{module}'.*pip install .haarpool\[cluster\]"):
+    with pytest.raises(MissingExtraError, match=rf"'{module}'.*pip install .haarpool\[cluster\]"):
         hp.build_chain(GRAPH, 1, top=None, method=method)
+
+
+def test_a_missing_extra_is_an_import_error_and_survives_pickling():
+    with pytest.raises(ImportError, match=r"'no_such_package'.*haarpool\[chem\]") as caught:
+        import_extra("no_such_package.part", "chem")
+    assert isinstance(caught.value, hp.HaarPoolError)
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert type(copy) is MissingExtraError
+    assert copy.args == caught.value.args
+    assert str(copy) == str(caught.value)
+    assert copy.remedy == 'run pip install "haarpool[chem]"'
 
 
 @pytest.mark.parametrize(("backend", "module"), [("dask", "distributed"), ("ray", "ray")])
 def test_a_missing_cluster_extra(monkeypatch, backend, module):
     monkeypatch.setitem(sys.modules, module, None)
     with (
-        pytest.raises(hp.HaarPoolError, match=rf"pip install .haarpool\[{backend}\]"),
+        pytest.raises(MissingExtraError, match=rf"pip install .haarpool\[{backend}\]"),
         connected(backend, "tcp://127.0.0.1:1"),
     ):
         pass

@@ -231,11 +231,11 @@ def own_method():
 
 
 def test_registered_methods_are_like_our_own(own_method):
-    assert hp.clusterings()["pairs"] == "Neighbours in the order of nodes."
+    assert hp.clusterings()["pairs"] == "Neighbours in the order of nodes"
     expected = hp.build_chain(nx.path_graph(8), 2, method="pairs")
     assert expected.sizes == (8, 4, 1)
     assert hp.build_chain(nx.path_graph(8), 2, method=own_method) == expected
-    with pytest.raises(hp.HaarPoolError, match="a new name"):
+    with pytest.raises(hp.HaarPoolError, match="an unused name"):
         hp.register("spectral")(own_method)
 
 

@@ -1,11 +1,15 @@
-"""The same work on a Dask or a Ray cluster: real ones, on this machine, one worker killed."""
+"""Workers: real Dask and Ray clusters on this machine, and processes that end with their parent."""
 
+import contextlib
 import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import joblib
 import networkx as nx
@@ -14,7 +18,7 @@ import pytest
 import haarpool as hp
 from haarpool.chains.cache import ChainCache
 from haarpool.chains.workers import connected
-from helpers.commands import run_main
+from helpers.commands import HAARPOOL, run_main, run_process, start_process, wait_until
 from helpers.files import write_tu
 from helpers.graphs import random_graphs
 
@@ -126,5 +130,54 @@ def test_nobody_at_the_address(monkeypatch):
             pass
     with pytest.raises(hp.HaarPoolError, match="the address of a Dask"), connected("dask", None):
         pass
-    with pytest.raises(hp.HaarPoolError, match="backend 'dask' or 'ray'"), connected("mpi", "x"):
+    with pytest.raises(hp.HaarPoolError, match='backend "dask" or "ray"'), connected("mpi", "x"):
         pass
+
+
+# ------------------------------------------------------------------ workers of this machine
+
+
+def processes_of_session(leader: int) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, _, session, *_ = path.read_text().rpartition(")")[2].split()
+            if int(session) == leader and state != "Z":
+                found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
+@pytest.mark.parametrize("number", [3, 4, 5])
+def test_workers_end_with_a_parent_that_is_killed_while_they_start(tmp_path, number):
+    """The parent is killed as soon as there are so many processes: trackers, then workers."""
+    folder = write_tu(tmp_path, "RANDOM", random_graphs(2000))
+    command = (HAARPOOL, "chain", folder, "--jobs", 2, "--no-cache", "--method", "spectral-kmeans")
+    with start_process(*command, stdout=subprocess.DEVNULL) as process:
+        wait_until(lambda: len(processes_of_session(process.pid)) >= number, process)
+        process.kill()
+        process.wait()
+        wait_until(lambda: not processes_of_session(process.pid))
+
+
+WATCH = """
+import subprocess, sys, time
+from haarpool.chains.workers import _end_with_parent
+other = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=-1)
+if sys.argv[1] == "gone":
+    other.kill()
+    other.wait()
+_end_with_parent(other.pid)
+if sys.argv[1] == "there":
+    time.sleep(3)
+    print("still here", flush=True)
+    other.kill()
+    other.wait()
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(("parent", "shown"), [("gone", ""), ("there", "still here\n")])
+def test_a_worker_watches_a_parent_that_is_gone_or_behind_a_wrapper(parent, shown):
+    assert run_process(sys.executable, "-c", WATCH, parent, code=1).out == shown

@@ -1,69 +1,76 @@
-"""Work in chunks: on this machine's cores, or on a Dask or Ray cluster, through joblib."""
+"""Work in chunks through joblib: on the cores of this machine, or on a Dask or Ray cluster."""
 
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 import joblib
+from joblib.parallel import LokyBackend, get_active_backend
 
-from haarpool.errors import HaarPoolError
+from haarpool._validate import choice, whole_number
+from haarpool.errors import HaarPoolError, import_extra
 
-CHUNK_SECONDS = 0.5  # of work; handing a chunk out and back takes a few milliseconds
-FIRST = 32  # items of a chunk before it is known how long one takes
+CHUNK_SECONDS = 0.5  # of work per chunk; sending it takes a few milliseconds
+FIRST_CHUNK = 32  # items of a chunk before the time per item is known
 CONNECT_SECONDS = 10
 
 
 class Pace:
-    """How many items make a chunk, learnt from the chunks that have come back."""
+    """The number of items of a chunk, learnt from the time of finished chunks."""
 
     def __init__(self, n_jobs: int | None) -> None:
         self.n_jobs: int = joblib.effective_n_jobs(n_jobs)
-        self._number = FIRST
+        self._number = FIRST_CHUNK
 
     def learn(self, items: int, seconds: float) -> None:
-        """Take note of a finished chunk."""
+        """Update the number with a finished chunk."""
         fitting = int(CHUNK_SECONDS * items / max(seconds, 1e-6))
         self._number = max(1, min(fitting, 4 * self._number))
 
-    def number(self, left: int) -> int:
-        """Items for the next chunk: less towards the end, so that all workers end together."""
+    def number(self, remaining: int) -> int:
+        """Return the items of the next chunk; fewer at the end, so that all workers are busy."""
         if self.n_jobs == 1:
             return self._number
-        share = -(-left // (2 * self.n_jobs))
+        share = -(-remaining // (2 * self.n_jobs))
         return max(1, min(self._number, share), self._number // 8)
 
 
 def check_jobs(n_jobs: Any) -> None:
-    """Raise unless this is a number of processes as joblib counts them."""
-    if n_jobs is not None and (not isinstance(n_jobs, int) or n_jobs == 0):
-        raise HaarPoolError(
-            "n_jobs >= 1, or -1 for all cores", f"{n_jobs!r}", "leave it out for one process"
-        )
+    """Check a number of processes; joblib counts negative numbers from the number of cores."""
+    if n_jobs is not None and not (isinstance(n_jobs, int) and n_jobs < 0):
+        whole_number("n_jobs", n_jobs, remedy="pass -1 for all cores, or None for one process")
 
 
 def spread(
     function: Callable[..., Any], chunks: Iterable[tuple[Any, ...]], n_jobs: int | None
 ) -> Iterator[tuple[Any, float]]:
-    """(result, seconds) of `function(*chunk)` for every chunk, as they come in.
+    """Call a function with the arguments of each chunk, in parallel.
 
-    Chunks are taken from their iterator only when somebody is free to work on them.
+    Args:
+        function: The function.
+        chunks: Arguments of each call; they are read when a worker is free.
+        n_jobs: Number of processes, as joblib counts them.
+
+    Yields:
+        (result, seconds) of each call, in the order in which they finish.
     """
     calls = (joblib.delayed(_timed)(function, *chunk) for chunk in chunks)
-    shared: dict[str, Any] = {"n_jobs": n_jobs, "batch_size": 1, "max_nbytes": None}
+    settings: dict[str, Any] = {"n_jobs": n_jobs, "batch_size": 1, "max_nbytes": None}
+    backend, _ = get_active_backend()
+    if isinstance(backend, LokyBackend) and "initializer" not in backend.backend_kwargs:
+        settings |= {"initializer": _end_with_parent, "initargs": (os.getpid(),)}
     try:
-        parallel = joblib.Parallel(return_as="generator_unordered", **shared)
-    except ValueError:  # a backend (Ray's) that hands out whole lists: one round after the other
-        with joblib.Parallel(**shared) as parallel:
+        parallel = joblib.Parallel(return_as="generator_unordered", **settings)
+    except ValueError:  # a backend such as Ray's that only returns lists: send rounds of calls
+        with joblib.Parallel(**settings) as parallel:
             while round_ := list(islice(calls, 4 * joblib.effective_n_jobs(n_jobs))):
                 yield from parallel(round_)
     else:
@@ -71,56 +78,65 @@ def spread(
 
 
 def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
-    if multiprocessing.current_process().name.startswith("LokyProcess"):
-        _end_with_parent()
     start = time.perf_counter()
     result = function(*arguments)
     return result, time.perf_counter() - start
 
 
-@cache
-def _end_with_parent() -> None:
-    """Joblib's workers wait minutes for more work, even if who started them was killed."""
-    parent = os.getppid()
+def _end_with_parent(parent: int) -> None:
+    """Start a thread in a worker that ends it soon after the process that started it.
+
+    Without it, workers would wait for more work forever if that process was killed.
+
+    Args:
+        parent: Process id of the process that started the worker.
+    """
+    if os.name != "posix":  # there, the id of the parent never changes
+        return
+    # They differ if the parent is already gone, or if a wrapper started this interpreter.
+    is_child = os.getppid() == parent
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while os.getppid() == parent if is_child else _exists(parent):
             time.sleep(1)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
+def _exists(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError:  # no such process; the parent has the same user
+        return False
+    return True
+
+
 @contextmanager
 def connected(backend: str | None, address: str | None) -> Iterator[None]:
-    """Run what stands inside on an existing cluster.
+    """Run the calls of `spread` in this context on an existing cluster.
 
     Args:
-        backend: "dask" or "ray"; `None` is this machine.
-        address: of the Dask scheduler ("tcp://host:8786") or the Ray head ("host:6379").
+        backend: "dask" or "ray"; `None` for this machine.
+        address: Address of the Dask scheduler ("tcp://host:8786") or the Ray head ("host:6379").
     """
     if backend is None:
         yield
-    elif backend == "dask":
-        with _dask(address), joblib.parallel_config(backend="dask"):
-            yield
-    elif backend == "ray":
-        with _ray(address), joblib.parallel_config(backend="ray"):
-            yield
-    else:
-        raise HaarPoolError("backend 'dask' or 'ray'", f"{backend!r}", "leave it out for this one")
+        return
+    connect = {"dask": _dask, "ray": _ray}[choice("backend", backend, ("dask", "ray"))]
+    with connect(address), joblib.parallel_config(backend=backend):
+        yield
 
 
 @contextmanager
 def _dask(address: str | None) -> Iterator[None]:
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise _missing("dask", error) from error
+    distributed = import_extra("distributed", "dask")
     if address is None:
-        raise HaarPoolError("the address of a Dask scheduler", "none", "pass tcp://host:8786")
+        raise HaarPoolError(
+            "the address of a Dask scheduler", "none", "pass for example tcp://host:8786"
+        )
     try:
-        client: Any = cast(Any, Client)(address, timeout=CONNECT_SECONDS, set_as_default=True)
+        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=True)
     except (OSError, ValueError, TimeoutError) as error:
         raise _unreachable("Dask scheduler", address, error) from error
     with client:
@@ -129,14 +145,10 @@ def _dask(address: str | None) -> Iterator[None]:
 
 @contextmanager
 def _ray(address: str | None) -> Iterator[None]:
+    ray = import_extra("ray", "ray")
+    import_extra("ray.util.joblib", "ray").register_ray()
     try:
-        import ray
-        from ray.util.joblib import register_ray
-    except ImportError as error:
-        raise _missing("ray", error) from error
-    cast(Any, register_ray)()
-    try:
-        if address is not None:  # Ray itself tries for minutes and then ends the process
+        if address is not None:  # Ray would try for minutes and then end the process
             host, _, port = address.removeprefix("ray://").rpartition(":")
             socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
         ray.init(address or "auto", log_to_driver=False, logging_level=logging.ERROR)
@@ -148,14 +160,10 @@ def _ray(address: str | None) -> Iterator[None]:
         ray.shutdown()
 
 
-def _missing(name: str, error: ImportError) -> HaarPoolError:
-    return HaarPoolError(f"{name}", f"{error}", f'pip install "haarpool[{name}]"')
-
-
-def _unreachable(what: str, address: str, error: Exception) -> HaarPoolError:
+def _unreachable(name: str, address: str, error: Exception) -> HaarPoolError:
     reason = str(error).partition("\n")[0]
     return HaarPoolError(
-        f"a {what} at {address}",
+        f"a {name} at {address}",
         f"no connection within {CONNECT_SECONDS} s ({reason})",
         "start it, or check the address",
     )

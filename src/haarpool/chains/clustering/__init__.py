@@ -1,6 +1,6 @@
 """Clusterings: (adjacency, number of clusters, seed) -> cluster ids. One file per family.
 
-`registry.py` says what a clustering is and lists them; `cluster` runs one over a batch of graphs.
+`registry.py` defines a clustering and lists all of them; `cluster` runs one on a batch of graphs.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from haarpool._types import Floats, Ints
 from haarpool.chains.clustering.communities import leiden, louvain, paris
 from haarpool.chains.clustering.matching import matching
 from haarpool.chains.clustering.metis import metis
@@ -39,53 +39,72 @@ for function in (dbscan, hdbscan, kmeans, leiden, louvain, matching, metis, opti
 
 def cluster(
     batch: GraphBatch,
-    num_clusters: NDArray[np.int64],
+    num_clusters: Ints,
     method: Method,
     seed: int,
-    features: NDArray[np.float64] | None,
+    features: Floats | None,
     options: dict[str, Any],
-) -> NDArray[np.int64]:
-    """Clusters of all graphs of a batch, numbered through it by their first members.
+) -> Ints:
+    """Cluster all graphs of a batch.
 
-    A method that chooses the number of clusters itself may give any. If it merges nothing at
-    all, `matching` does this step, so that every step of a chain makes a graph smaller.
+    A method that chooses the number of clusters itself may return any number. If it merges no nodes
+    of a graph, `matching` clusters this graph, so that every step of a chain makes graphs smaller.
+
+    Args:
+        batch: The graphs, with N nodes together.
+        num_clusters: (number of graphs,) requested number of clusters of each graph.
+        method: The clustering.
+        seed: Seed of random numbers.
+        features: (N, d) node features, or `None`.
+        options: Options of the method.
+
+    Returns:
+        (N,) cluster ids, numbered through all graphs by their first members.
     """
-    sizes = batch.sizes
-    if method.batched and ((num_clusters > 1) & (num_clusters < sizes)).all():
+    needs_method = (num_clusters > 1) & (num_clusters < batch.sizes)
+    if method.batched and needs_method.all():
         return numbered(method.batched(batch, num_clusters, seed=seed, **options))
     ids = np.arange(batch.start[-1])
     for g in np.flatnonzero(num_clusters <= 1).tolist():
         ids[batch.start[g] : batch.start[g + 1]] = batch.start[g]
-    todo = np.flatnonzero((num_clusters > 1) & (num_clusters < sizes))
-    if method.batched and len(todo):
-        part, nodes = batch.take(todo)
-        shift = np.repeat(batch.start[todo] - part.start[:-1], part.sizes)
-        ids[nodes] = shift + method.batched(part, num_clusters[todo], seed=seed, **options)
+    graphs = np.flatnonzero(needs_method)
+    if method.batched and len(graphs):
+        selected, nodes = batch.take(graphs)
+        shift = np.repeat(batch.start[graphs] - selected.start[:-1], selected.sizes)
+        ids[nodes] = shift + method.batched(selected, num_clusters[graphs], seed=seed, **options)
         return numbered(ids)
-    for g in todo.tolist():
-        own = slice(batch.start[g], batch.start[g + 1])
+    for g in graphs.tolist():
+        rows = slice(batch.start[g], batch.start[g + 1])
         if method.takes_features:
-            options = {**options, "features": None if features is None else features[own]}
-        adjacency, number = batch[g], int(num_clusters[g])
-        ids[own] = batch.start[g] + _one(adjacency, number, method, seed, options)
+            options = {**options, "features": None if features is None else features[rows]}
+        graph_ids = _cluster_graph(batch[g], int(num_clusters[g]), method, seed, options)
+        ids[rows] = batch.start[g] + graph_ids
     return numbered(ids)
 
 
-def _one(
-    adjacency: sparse.csr_array, number: int, method: Method, seed: int, options: dict[str, Any]
-) -> NDArray[np.int64]:
-    mine = adjacency.copy()  # a method may do with it what it likes
-    size = adjacency.shape[0]
+def _cluster_graph(
+    adjacency: sparse.csr_array,
+    num_clusters: int,
+    method: Method,
+    seed: int,
+    options: dict[str, Any],
+) -> Ints:
+    """Run a method on one graph; return (N,) ids in order of first members."""
     try:
-        result = method.function(mine, number, seed=seed, **options)
+        # A copy, because a method may change its argument.
+        result = method.function(adjacency.copy(), num_clusters, seed=seed, **options)
     except (TypeError, ValueError) as error:
-        usual = method.keywords
-        chosen = {k: v for k, v in options.items() if repr(v) != repr(usual.get(k))}
-        if isinstance(error, HaarPoolError) or not chosen.keys() - {"features"}:
+        defaults = method.keywords
+        changed = {k: v for k, v in options.items() if repr(v) != repr(defaults.get(k))}
+        if isinstance(error, HaarPoolError) or not changed.keys() - {"features"}:
             raise
         reason = str(error).strip().partition("\n")[0]
         raise HaarPoolError(
-            f"options that method {method.name!r} takes", f"{chosen} ({reason})", "see its help"
+            f"valid options of method {method.name!r}",
+            f"{changed} ({reason})",
+            "check the values",
         ) from error
-    ids = checked_ids(result, size, method)
-    return matching(adjacency, number, seed=seed) if ids.max() + 1 == size else ids
+    ids = checked_ids(result, adjacency.shape[0], method)
+    if ids.max() + 1 == len(ids):
+        return matching(adjacency, num_clusters, seed=seed)
+    return ids

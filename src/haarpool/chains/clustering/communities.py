@@ -1,7 +1,7 @@
-"""Communities: clusters that hold more weight than chance would put there (modularity).
+"""Communities: clusters with more weight inside than expected by chance (modularity).
 
-Louvain and Leiden leave out self-loops, the weight inside former clusters: with them the
-communities of one level are already the best ones of the next, and a chain would end there.
+Louvain and Leiden ignore self-loops, the weight inside the clusters of the previous level. With
+them, the communities of one level would already be optimal on the next, and the chain would end.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from haarpool._types import Ints
+from haarpool._validate import real_number
 from haarpool.chains.adjacency import without_self_loops
-from haarpool.chains.clustering.extras import extra
 from haarpool.chains.clustering.packing import packed
-from haarpool.errors import HaarPoolError
+from haarpool.errors import import_extra
 
-# Paris multiplies shares of the total weight in float32, which ends at 1e-38. Louvain adds them.
+# Smallest relative weight: Paris multiplies two of them in float32, which ends at 1e-38.
 SMALLEST = 1e-12
 LEIDEN_ROUNDS = 10  # more do not raise the modularity of molecules and proteins
 
@@ -25,15 +25,15 @@ LEIDEN_ROUNDS = 10  # more do not raise the modularity of molecules and proteins
 def louvain(
     adjacency: sparse.csr_array, num_clusters: int, *, seed: int, resolution: float = 1.0
 ) -> Ints:
-    """Communities by Louvain; chooses the number of clusters
+    """Communities by Louvain; chooses the number of clusters.
 
-    Nodes are visited in an order drawn by `seed`. A larger `resolution` gives more clusters.
+    `seed` decides the order in which nodes are visited. A larger `resolution` gives more clusters.
     """
-    _check_resolution(resolution)
+    resolution = _checked_resolution(resolution)
     graph = without_self_loops(adjacency)
-    if not graph.nnz:  # modularity divides by the total weight
+    if not graph.nnz:  # modularity would divide by a total weight of zero
         return np.arange(graph.shape[0])
-    method = extra("sknetwork.clustering").Louvain(
+    method = import_extra("sknetwork.clustering", "cluster").Louvain(
         resolution=resolution,
         shuffle_nodes=True,
         random_state=seed,
@@ -47,74 +47,81 @@ def louvain(
 def leiden(
     adjacency: sparse.csr_array, num_clusters: int, *, seed: int, resolution: float = 1.0
 ) -> Ints:
-    """Communities by Leiden, all connected; chooses the number of clusters
+    """Connected communities by Leiden; chooses the number of clusters.
 
-    A larger `resolution` gives more clusters. Isolated nodes stay alone.
+    A larger `resolution` gives more clusters. Isolated nodes are singletons.
     """
-    _check_resolution(resolution)
+    resolution = _checked_resolution(resolution)
     graph = without_self_loops(adjacency)
     size = graph.shape[0]
-    labels: Ints = size + np.arange(size)  # for nodes without edges, which the library never sees
+    labels: Ints = size + np.arange(size)  # of nodes without edges, which the library does not get
     if not graph.nnz:
         return labels
     upper = sparse.triu(_normalised(graph)).tocoo()
     ends = (map(str, upper.row.tolist()), map(str, upper.col.tolist()))
-    _, found = extra("graspologic_native").leiden(
+    _, communities = import_extra("graspologic_native", "cluster").leiden(
         edges=list(zip(*ends, upper.data.tolist(), strict=True)),
         resolution=resolution,
         iterations=LEIDEN_ROUNDS,
         seed=seed,
     )
-    for node, label in found.items():
+    for node, label in communities.items():
         labels[int(node)] = label
     return labels
 
 
 def paris(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> Ints:
-    """Paris: merges the nodes or clusters that are closest, step by step
+    """Paris: merges the closest nodes or clusters, step by step.
 
-    Always num_clusters. Where that is less than the number of components, whole components are put
-    together, evenly by size. `seed` is not needed.
+    Returns exactly `num_clusters`. If the graph has more components, components are joined to
+    clusters of similar size. `seed` is not used.
     """
     size = adjacency.shape[0]
     count, component = csgraph.connected_components(adjacency, directed=False)
     if count >= num_clusters:
-        whole: Ints = packed(np.bincount(component), num_clusters)[component]
-        return whole
+        ids: Ints = packed(np.bincount(component), num_clusters)[component]
+        return ids
     graph = _normalised(adjacency)
-    # Isolated nodes get a loop: the library adds one of its own otherwise, of an integer type.
-    alone = np.flatnonzero(np.diff(graph.indptr) == 0)
-    graph += sparse.csr_matrix((np.ones(len(alone)), (alone, alone)), shape=graph.shape)
-    tree = extra("sknetwork.hierarchy").Paris(reorder=False).fit_predict(graph)
+    # Add self-loops to isolated nodes: otherwise the library adds them with an integer type.
+    isolated = np.flatnonzero(np.diff(graph.indptr) == 0)
+    graph += sparse.csr_matrix((np.ones(len(isolated)), (isolated, isolated)), shape=graph.shape)
+    tree = import_extra("sknetwork.hierarchy", "cluster").Paris(reorder=False).fit_predict(graph)
     return _first_merges(tree, size - num_clusters)
 
 
-def _check_resolution(resolution: float) -> None:
-    if not 0 < resolution < np.inf:
-        raise HaarPoolError("a resolution above 0", f"{resolution!r}", "1 is plain modularity")
+def _checked_resolution(resolution: float) -> float:
+    remedy = "pass for example resolution=1.0, the usual modularity"
+    return real_number("resolution", resolution, includes_minimum=False, remedy=remedy)
 
 
 def _first_merges(tree: NDArray[np.float64], count: int) -> Ints:
-    """Labels after the `count` lowest merges of a dendrogram (left, right, height, size).
+    """Return labels after the `count` lowest merges of a dendrogram.
 
-    The library's cut_straight gives more clusters than asked where heights are equal, as they are
-    in any molecule. Here equal heights are merged smallest cluster first.
+    The library's cut_straight returns more clusters than requested if heights are equal, which is
+    common in molecules. Here, merges of equal height are sorted by the size of the new cluster.
+
+    Args:
+        tree: (N - 1, 4) dendrogram: left, right, height, size.
+        count: Number of merges.
+
+    Returns:
+        (N,) labels.
     """
     size = len(tree) + 1
     pairs, height = tree[:, :2].astype(np.int64), tree[:, 2].copy()
-    for step, pair in enumerate(pairs):  # rounding may put a merge below one that it needs
+    for step, pair in enumerate(pairs):  # after rounding, a merge may be below one of its parts
         for child in pair[pair >= size] - size:
             height[step] = max(height[step], height[child])
     group = np.arange(2 * size - 1)
     for step in np.lexsort((tree[:, 3], height))[:count]:
         group[pairs[step]] = size + step
-    for node in range(2 * size - 2, -1, -1):  # a merge has a larger number than what it merges
+    for node in range(2 * size - 2, -1, -1):  # a merge has a larger number than its parts
         group[node] = group[group[node]]
     return group[:size]
 
 
 def _normalised(adjacency: sparse.csr_array) -> sparse.csr_matrix:
-    """Weights of at most one, which fit the float32 of scikit-network, in the type it asks for."""
+    """Scale weights to at most one, for float32, and convert to the type of scikit-network."""
     graph = sparse.csr_matrix(adjacency, copy=True)
     graph.data = np.maximum(graph.data / graph.data.max(), SMALLEST)
     return graph

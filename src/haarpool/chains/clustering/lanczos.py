@@ -1,4 +1,4 @@
-"""Leading eigenvectors of a large graph, ties broken as in a small one."""
+"""Leading eigenvectors of a large graph, with ties broken as in a small one."""
 
 from __future__ import annotations
 
@@ -12,40 +12,47 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from haarpool._types import Floats
 from haarpool.errors import HaarPoolError
 
-# Rounding by δ turns eigenvectors that are split by ε as far as δ/ε, which must itself stay below
-# what is split: ε is far above sqrt(1e-16). And it is far below the gaps that matter.
-BY_PLACE, BY_INDEX = 1e-4, 1e-6
-ROUNDS = 8  # how far a node looks around itself
+# Rounding errors of size δ rotate eigenvectors whose eigenvalues differ by ε by about δ/ε, which
+# must be less than ε: so ε is far above sqrt(1e-16). It is also far below gaps that matter.
+BY_STRUCTURE, BY_INDEX = 1e-4, 1e-6
+ROUNDS = 8  # number of averages over neighbours
 RESTARTS = 30  # of Lanczos; long thin graphs would need thousands
-PRECISION = 1e-8  # so that rounding does not decide
+PRECISION = 1e-8  # of Lanczos, so that rounding does not decide
 
 
 def check_range(least: float, largest: float) -> None:
-    """Raise if weights differ so much that their products vanish."""
+    """Raise an error if weights differ so much that products of them would be zero."""
     if least / largest < 1e-100:
         raise HaarPoolError(
             "edge weights within 100 orders of magnitude for method 'spectral'",
             f"weights from {least:g} to {largest:g}",
-            "take their logarithm, or drop the small ones",
+            "use their logarithm, or remove the small weights",
         )
 
 
 def potential(average: Callable[[Floats], Floats], degree: Floats) -> Floats:
-    """What is added to the diagonal of a graph, (..., N, 1), so that no eigenvalues are equal.
+    """Return what is added to the diagonal of a graph so that no eigenvalues are equal.
 
-    First a number that tells apart what the surroundings of nodes tell apart: degrees are averaged
-    over neighbours again and again; a sine in between, which is steep enough not to smooth
-    differences away and smooth enough not to blow up rounding, makes the sum over rounds
-    different for different surroundings. Then, much smaller, one by index.
+    The first term depends on the neighbourhood of a node only: degrees are averaged over neighbours
+    repeatedly. A sine after each average keeps differences, without amplifying rounding, so that
+    the sum over rounds differs for different neighbourhoods. The second term, a hundred times
+    smaller, depends on the index of a node.
+
+    Args:
+        average: Averages a function (..., N, 1) on nodes over their neighbours.
+        degree: (..., N, 1) degree of each node, relative to the mean.
+
+    Returns:
+        (..., N, 1) potential.
     """
-    place: Floats = np.sin(1 + 2 * np.log(degree))
-    total = place.copy()
+    code: Floats = np.sin(1 + 2 * np.log(degree))
+    total = code.copy()
     for _ in range(ROUNDS):
-        place = average(place)
-        place *= 3
-        place += 1
-        total += np.sin(place, out=place)
-    total *= BY_PLACE / (ROUNDS + 1)
+        code = average(code)
+        code *= 3
+        code += 1
+        total += np.sin(code, out=code)
+    total *= BY_STRUCTURE / (ROUNDS + 1)
     total += _by_index(degree.shape[-2])
     return total
 
@@ -56,10 +63,16 @@ def _by_index(size: int) -> Floats:
     return BY_INDEX * index[:, None]
 
 
-def leading(adjacency: sparse.csr_array, number: int) -> Floats | None:
-    """(N, number) leading eigenvectors of D^-1/2 A D^-1/2 by Lanczos, or None if it takes too long.
+def leading_eigenvectors(adjacency: sparse.csr_array, number: int) -> Floats | None:
+    """Compute leading eigenvectors of D^-1/2 A D^-1/2 by the Lanczos method.
 
-    That happens in long graphs, whose leading eigenvalues lie close together.
+    Args:
+        adjacency: (N, N) the graph.
+        number: Number of eigenvectors.
+
+    Returns:
+        (N, number) eigenvectors, or `None` if the method does not converge fast enough. This is the
+        case for long graphs, whose leading eigenvalues are close to each other.
     """
     check_range(adjacency.data.min(initial=1), adjacency.data.max(initial=1))
     graph = adjacency + sparse.diags_array((adjacency.sum(axis=1) == 0).astype(np.float64))
@@ -70,7 +83,7 @@ def leading(adjacency: sparse.csr_array, number: int) -> Floats | None:
     walk = sparse.diags_array(1 / degree) @ graph
     normalised = sparse.diags_array(1 / root) @ graph @ sparse.diags_array(1 / root)
     matrix = normalised + sparse.diags_array(potential(walk.__matmul__, degree[:, None])[:, 0])
-    start = root * (1 + 0.5 * np.cos(np.arange(len(root))))  # the same in every run
+    start = root * (1 + 0.5 * np.cos(np.arange(len(root))))  # not random
     try:
         values, vectors = eigsh(
             matrix,
@@ -83,5 +96,5 @@ def leading(adjacency: sparse.csr_array, number: int) -> Floats | None:
         )
     except ArpackNoConvergence:
         return None
-    largest_first: Floats = vectors[:, np.argsort(-values)]
-    return largest_first
+    sorted_vectors: Floats = vectors[:, np.argsort(-values)]
+    return sorted_vectors

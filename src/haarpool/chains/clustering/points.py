@@ -1,13 +1,13 @@
-"""Clusterings of points: nodes by their features or, where there are none, by the graph.
+"""Clusterings of points: nodes by their features or, without features, by the graph.
 
-k-means places nodes by the spectral embedding. The density methods take shortest paths, where an
-edge is the shorter the larger its weight is, in units of the median edge; self-loops have no
-length. Their clusters lie within a component of the graph.
+Without features, k-means uses the spectral embedding, and the density methods use shortest paths:
+the length of an edge is inversely proportional to its weight, the median edge has length one, and
+self-loops are ignored. Clusters of the density methods do not cross components of the graph.
 
-How crowded is dense depends on the graph: an atom has two neighbours, a residue of a protein four.
-So by default (min_samples=None) a node is dense if it has more neighbours than the mean node.
-Fixed numbers gave one cluster of everything, or none, on molecules or on proteins. With features,
-where most points may be equal, two points make a dense place.
+Density depends on the graph: an atom has two neighbours, a residue of a protein four. So by default
+(min_samples=None) a node is dense if it has more neighbours than the mean. Fixed numbers resulted
+in one cluster, or none, on molecules or on proteins. With features, where most points may be equal,
+two near points are dense.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, spatial
 from scipy.sparse import csgraph
+from threadpoolctl import threadpool_limits
 
 from haarpool._types import Floats, Ints
 from haarpool.chains.adjacency import without_self_loops
-from haarpool.chains.clustering.extras import extra
 from haarpool.chains.clustering.spectral import embedding
 from haarpool.errors import HaarPoolError
 
-MAX_DISTANCES = 5000  # nodes; a number is held for any two of them, 200 MB
-LONGEST = 1e100  # an edge in units of the shortest one: sums of such lengths stay finite
-DIGITS = 6  # k-means squares differences, so it sees half of the 16 digits, less some for safety
-SLACK = 1e-6  # rounding must not decide whether two points are near
+MAX_NODES = 5000  # for a dense matrix, 200 MB
+LONGEST = 1e100  # longest edge relative to the shortest one: sums of such lengths are finite
+DIGITS = 6  # k-means squares differences, so half of the 16 digits count, less some for safety
+SLACK = 1e-6  # so that rounding does not decide whether two points are near
 
 
 def kmeans(
@@ -39,15 +39,17 @@ def kmeans(
     features: Floats | None = None,
     n_init: int = 10,
 ) -> Ints:
-    """k-means on the features, or on the spectral embedding of the graph
+    """k-means on the features, or on the spectral embedding of the graph.
 
-    The best of `n_init` starts. Nodes with equal features cannot be told apart, so there are at
-    most as many clusters as there are different rows.
+    Returns the best of `n_init` runs. There are at most as many clusters as different feature
+    vectors.
     """
+    from sklearn.cluster import KMeans  # slow to import
+
     points = embedding(adjacency, num_clusters) if features is None else features
     points = points / max(np.abs(points).max(initial=0), np.finfo(float).tiny)
     points = np.round(points - points.mean(axis=0), DIGITS)
-    method = extra("sklearn.cluster").KMeans(
+    method = KMeans(
         n_clusters=min(num_clusters, len(np.unique(points, axis=0))),
         n_init=n_init,
         random_state=seed,
@@ -59,30 +61,29 @@ def kmeans(
 def spectral_kmeans(
     adjacency: sparse.csr_array, num_clusters: int, *, seed: int, n_init: int = 10
 ) -> Ints:
-    """Textbook spectral clustering of scikit-learn, as the paper's authors ran it
+    """Spectral clustering of scikit-learn, as the authors of the paper used it.
 
-    Up to rounding the labels of SpectralClustering(num_clusters, affinity="precomputed",
-    n_init=n_init, random_state=seed) wherever the eigenvectors are unique. Where they are not,
-    above all without edges, its solver ARPACK may go on from a vector that no seed sets, and
-    labels change from run to run. So its steps are taken one by one here, with a dense solver.
-    Self-loops do not count: the Laplacian of scikit-learn leaves them out.
+    Returns, up to rounding, the labels of SpectralClustering(num_clusters, affinity="precomputed",
+    n_init=n_init, random_state=seed) if the eigenvectors are unique. If they are not, for example
+    without edges, its solver ARPACK may restart from a vector that does not depend on the seed, and
+    labels differ between runs. So this function does the same steps with a dense solver.
+    Self-loops are ignored, as in the Laplacian of scikit-learn.
     """
+    from sklearn.cluster import k_means  # slow to import
+
     _check_size(adjacency.shape[0])
     laplacian, root_degree = csgraph.laplacian(adjacency.toarray(), normed=True, return_diag=True)
-    np.fill_diagonal(laplacian, 1)  # of isolated nodes too
+    np.fill_diagonal(laplacian, 1)  # also for isolated nodes
     random = np.random.RandomState(seed)
-    random.uniform(-1, 1, len(laplacian))  # scikit-learn draws the start of ARPACK first
-    # Equal eigenvalues are common in molecules. Rounding then chooses the eigenvectors, and
-    # rounding depends on the number of threads; threadpoolctl comes with scikit-learn.
-    one_thread = extra("threadpoolctl").threadpool_limits(1)
-    with one_thread, warnings.catch_warnings():
+    random.uniform(-1, 1, len(laplacian))  # as scikit-learn does for the start of ARPACK
+    # If eigenvalues are equal, which is common in molecules, rounding decides the eigenvectors, and
+    # rounding depends on the number of threads.
+    with threadpool_limits(1), warnings.catch_warnings():
         vectors = np.linalg.eigh(laplacian)[1][:, :num_clusters] / root_degree[:, None]
-        # Where weights differ by many orders, rows of nodes of large degree are all but equal;
-        # fewer clusters than asked is an answer.
+        # If weights differ by many orders of magnitude, rows of nodes of large degree are nearly
+        # equal; then fewer clusters than requested are fine.
         warnings.filterwarnings("ignore", "Number of distinct clusters")
-        _, labels, _ = extra("sklearn.cluster").k_means(
-            vectors, num_clusters, random_state=random, n_init=n_init
-        )
+        _, labels, _ = k_means(vectors, num_clusters, random_state=random, n_init=n_init)
     result: Ints = labels.astype(np.int64)
     return result
 
@@ -96,15 +97,17 @@ def dbscan(
     eps: float | None = None,
     min_samples: int | None = None,
 ) -> Ints:
-    """DBSCAN: dense regions and their fringe; chooses the number of clusters
+    """DBSCAN: dense regions and their borders; chooses the number of clusters.
 
-    Points within `eps` are neighbours: by default the median length of an edge, which is the unit
-    of graph distances, or the median distance of a feature vector to the nearest other one. A point
-    is dense if there are `min_samples` within `eps`, itself included (default: see the module).
-    `seed` is not needed.
+    Points within `eps` are neighbours. Its default is the median length of an edge, which is one,
+    or with features the median distance to the nearest other feature vector. A point is dense if
+    there are `min_samples` points within `eps`, including itself (default: see the module). `seed`
+    is not used.
     """
+    from sklearn.cluster import DBSCAN  # slow to import
+
     points, metric, near, dense = _space(adjacency, features, eps)
-    method = extra("sklearn.cluster").DBSCAN(
+    method = DBSCAN(
         eps=near, min_samples=dense if min_samples is None else min_samples, metric=metric
     )
     return _within_components(method.fit_predict(points), adjacency, features)
@@ -119,19 +122,21 @@ def optics(
     min_samples: int | None = None,
     xi: float = 0.05,
 ) -> Ints:
-    """OPTICS: valleys of the reachability plot; chooses the number of clusters
+    """OPTICS: valleys of the reachability plot; chooses the number of clusters.
 
-    `min_samples` is what makes a point dense, itself included (default: see the module); `xi` is
-    the relative drop in distance at which a cluster begins. `seed` is not needed.
+    A point is dense if `min_samples` points are near, including itself (default: see the module);
+    a cluster begins where the distance decreases by the share `xi`. `seed` is not used.
     """
+    from sklearn.cluster import OPTICS  # slow to import
+
     points, metric, _, dense = _space(adjacency, features)
-    method = extra("sklearn.cluster").OPTICS(
+    method = OPTICS(
         min_samples=min(dense if min_samples is None else min_samples, len(points)),
         xi=xi,
-        min_cluster_size=2,  # by default min_samples, which forbids what dbscan would find
+        min_cluster_size=2,  # min_samples, the default, is too large
         metric=metric,
     )
-    with np.errstate(divide="ignore"):  # a drop to distance zero, of equal points, is infinite
+    with np.errstate(divide="ignore"):  # a decrease to distance zero, for equal points, is infinite
         labels = method.fit_predict(points)
     return _within_components(labels, adjacency, features)
 
@@ -145,14 +150,16 @@ def hdbscan(
     min_cluster_size: int = 2,
     min_samples: int | None = None,
 ) -> Ints:
-    """HDBSCAN: the most stable of all DBSCAN clusters; chooses the number
+    """HDBSCAN: the most stable of all DBSCAN clusters; chooses the number.
 
-    Clusters have at least `min_cluster_size` members: more than two leave most molecules without
-    any. `min_samples` is what makes a point dense, itself included (default: see the module).
-    `seed` is not needed.
+    Clusters have at least `min_cluster_size` members; with more than two, most molecules have no
+    clusters. A point is dense if `min_samples` points are near, including itself (default: see the
+    module). `seed` is not used.
     """
+    from sklearn.cluster import HDBSCAN  # slow to import
+
     points, metric, _, dense = _space(adjacency, features)
-    method = extra("sklearn.cluster").HDBSCAN(
+    method = HDBSCAN(
         min_cluster_size=min_cluster_size,
         min_samples=min(dense if min_samples is None else min_samples, len(points)),
         metric=metric,
@@ -164,23 +171,33 @@ def hdbscan(
 def _space(
     adjacency: sparse.csr_array, features: Floats | None, eps: float | None = None
 ) -> tuple[Floats, str, float, int]:
-    """What a density method works on: features or distances, the metric, what is near and dense."""
+    """Return the input of a density method.
+
+    Args:
+        adjacency: (N, N) the graph.
+        features: (N, d) node features, or `None`.
+        eps: Distance of neighbours, or `None` for the default.
+
+    Returns:
+        Points (N, d) or distances (N, N), the metric, the distance of neighbours, and the number of
+        neighbours, including itself, of a dense point.
+    """
     if features is None:
         distances = _distances(adjacency)
-        near = 1 + SLACK if eps is None else eps
-        neighbours = (distances <= near).sum(axis=1)
-        more = min(int(neighbours.mean()) + 1, int(neighbours.max()))
-        return distances, "precomputed", near, max(2, more)
+        eps = 1 + SLACK if eps is None else eps
+        neighbours = (distances <= eps).sum(axis=1)
+        above_mean = min(int(neighbours.mean()) + 1, int(neighbours.max()))
+        return distances, "precomputed", eps, max(2, above_mean)
     if eps is None:
         nearest = spatial.KDTree(features).query(features, k=2)[0][:, 1]
-        # Most feature vectors may be equal (kinds of atoms). Then only equal ones are near.
-        least = max(SLACK * np.abs(features).max(initial=0), np.finfo(float).tiny)
-        eps = max(float(np.median(nearest)) * (1 + SLACK), least)
+        # Most feature vectors may be equal (types of atoms). Then only equal vectors are near.
+        smallest = max(SLACK * np.abs(features).max(initial=0), np.finfo(float).tiny)
+        eps = max(float(np.median(nearest)) * (1 + SLACK), smallest)
     return features, "euclidean", eps, 2
 
 
 def _distances(adjacency: sparse.csr_array) -> Floats:
-    """Shortest paths between all nodes; the median edge has length one."""
+    """Return the (N, N) lengths of shortest paths; the median edge has length one."""
     _check_size(adjacency.shape[0])
     lengths = without_self_loops(adjacency)
     if lengths.nnz:
@@ -188,25 +205,25 @@ def _distances(adjacency: sparse.csr_array) -> Floats:
         lengths.data = 1 / share
         lengths.data /= np.median(lengths.data)
     distances: Floats = csgraph.shortest_path(lengths, method="D")
-    distances = np.minimum(distances, distances.T)  # the same sum, rounded from either end
+    distances = np.minimum(distances, distances.T)  # sums in opposite order differ by rounding
     reachable = np.isfinite(distances)
     distances[~reachable] = 2 * max(1.0, distances[reachable].max())
     return distances
 
 
 def _check_size(size: int) -> None:
-    if size > MAX_DISTANCES:
+    if size > MAX_NODES:
         raise HaarPoolError(
-            f"at most {MAX_DISTANCES} nodes for this method, whose matrix is dense",
+            f"at most {MAX_NODES} nodes for a method with a dense matrix",
             f"{size}",
-            "choose method='matching'",
+            'use method="matching"',
         )
 
 
 def _within_components(
     labels: NDArray[np.int64], adjacency: sparse.csr_array, features: Floats | None
 ) -> Ints:
-    """Clusters of graph distances, divided where no path leads from one part to the other."""
+    """Divide clusters of graph distances by components of the graph."""
     labels = labels.astype(np.int64)
     if features is not None:
         return labels

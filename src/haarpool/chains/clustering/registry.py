@@ -1,4 +1,4 @@
-"""The one list of clusterings, and what every one of them must give."""
+"""The list of clusterings, and checks of their results."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from haarpool._types import Ints
 from haarpool.chains.adjacency import as_array
 from haarpool.errors import HaarPoolError
 
@@ -19,17 +20,18 @@ Clustering = Callable[..., NDArray[Any]]
 
 @dataclass(frozen=True)
 class Method:
-    """A clustering and what is known of it.
+    """A clustering with its name and version.
 
     Attributes:
-        name: what `build_chain(method=...)` calls it.
-        function: `f(adjacency, num_clusters, *, seed, ...)` of a checked CSR adjacency (symmetric,
-            weights > 0, self-loops kept) with 1 < num_clusters < N -> N cluster ids. Ids may have
-            gaps; nodes of id -1 are noise, each a cluster of its own. Further parameters are its
-            options; if one is `features`, it receives the node features, (N, d) or None.
-        version: of its code; another version gives other chains, so cached ones are not used.
-        batched: the same for all graphs of a batch at once, where that is faster:
-            `f(batch, num_clusters, *, seed, ...)`, ids of a graph counted from its first node.
+        name: Name for `build_chain(method=...)`.
+        function: `f(adjacency, num_clusters, *, seed, ...)`, where `adjacency` is a checked (N, N)
+            CSR array (symmetric, weights > 0, with self-loops) and 1 < num_clusters < N. It returns
+            N cluster ids. Ids may have gaps; a node with id -1 is noise and becomes a cluster of
+            one node. Other parameters are options; a parameter `features` gets the node features,
+            (N, d) or `None`.
+        version: Version of its code. Cached chains of another version are not used.
+        batched: The same for all graphs of a batch, if that is faster:
+            `f(batch, num_clusters, *, seed, ...)`; ids of a graph count from its first node.
     """
 
     name: str
@@ -39,27 +41,27 @@ class Method:
 
     @property
     def summary(self) -> str:
-        """The first line of its docstring."""
-        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+        """The first line of its docstring, without the period."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0].removesuffix(".")
 
     @cached_property
     def keywords(self) -> dict[str, Any]:
-        """Its parameters behind the first two, with their defaults."""
+        """Its parameters after the first two, with their defaults."""
         try:
             parameters = list(inspect.signature(self.function).parameters.values())
-        except (TypeError, ValueError):  # some functions that are not written in Python
+        except (TypeError, ValueError):  # some functions of C extensions
             return {}
         named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         return {p.name: p.default for p in parameters[2:] if p.kind in named}
 
     @property
     def options(self) -> dict[str, Any]:
-        """What a user may set beside the seed and the features."""
+        """Parameters that a user may set, other than seed and features, with their defaults."""
         return {k: v for k, v in self.keywords.items() if k not in ("seed", "features")}
 
     @property
     def takes_features(self) -> bool:
-        """Whether it can look at node features."""
+        """Whether it uses node features."""
         return "features" in self.keywords
 
 
@@ -67,20 +69,21 @@ _METHODS: dict[str, Method] = {}
 
 
 def register(name: str, *, version: str | None = None) -> Callable[[Clustering], Clustering]:
-    """Add a clustering of your own under a name; use it as a decorator.
+    """Return a decorator that registers a clustering.
 
     Args:
-        name: for `build_chain(method=name)`.
-        version: of its code. Change it with the code: chains are cached only for a method that
-            has one, and used only for the same one.
+        name: Name for `build_chain(method=name)`.
+        version: Version of its code; change it with the code. Chains are cached only for methods
+            with a version, and a cached chain is used only for the same version.
 
-    >>> @register("halves", version="1")
-    ... def halves(adjacency, num_clusters, *, seed):
-    ...     '''First half, second half'''
-    ...     return np.arange(adjacency.shape[0]) // (adjacency.shape[0] / 2)
-    >>> clusterings()["halves"]
-    'First half, second half'
-    >>> del _METHODS["halves"]
+    Example:
+        >>> @register("halves", version="1")
+        ... def halves(adjacency, num_clusters, *, seed):
+        ...     '''First half, second half.'''
+        ...     return np.arange(adjacency.shape[0]) // (adjacency.shape[0] / 2)
+        >>> clusterings()["halves"]
+        'First half, second half'
+        >>> del _METHODS["halves"]
     """
 
     def add(function: Clustering) -> Clustering:
@@ -91,65 +94,81 @@ def register(name: str, *, version: str | None = None) -> Callable[[Clustering],
 
 
 def add_method(method: Method) -> None:
-    """Put a method into the list; a second one of the same name must come from the same module."""
+    """Register a method; it may only replace one of the same name from the same module."""
     known = _METHODS.get(method.name)
     if not callable(method.function):
         raise HaarPoolError(
-            "a function", f"{method.function!r}", "write @register(...) above a function"
+            "a function", f"{method.function!r}", "put @register(...) above a function"
         )
     if known and known.function.__module__ != method.function.__module__:
         raise HaarPoolError(
-            "a new name for a clustering", f"{method.name!r}", "choose another name"
+            "an unused name for a clustering", f"{method.name!r}", "choose another name"
         )
     _METHODS[method.name] = method
 
 
 def clusterings() -> dict[str, str]:
-    """All registered methods with a line on each.
+    """Return all registered methods, each with a summary.
 
-    >>> clusterings()["matching"]
-    'Heavy-edge matching in linear time, for graphs of any size'
+    Example:
+        >>> clusterings()["matching"]
+        'Heavy-edge matching in linear time, for graphs of any size'
     """
     return {name: method.summary for name, method in sorted(_METHODS.items())}
 
 
 def find_method(method: str | Clustering, options: dict[str, Any]) -> Method:
-    """The method of this name, or a callable as one; raise unless it takes all `options`."""
+    """Return a method and check its options.
+
+    Args:
+        method: Name of a registered method, or a function.
+        options: Options of the method by name.
+    """
     if callable(method):
         name = getattr(method, "__name__", type(method).__name__)
-        found = next((m for m in _METHODS.values() if m.function is method), Method(name, method))
+        registered = (known for known in _METHODS.values() if known.function is method)
+        result = next(registered, Method(name, method))
     elif isinstance(method, str) and method in _METHODS:
-        found = _METHODS[method]
+        result = _METHODS[method]
     else:
         raise HaarPoolError(
             f"a clustering method out of {sorted(_METHODS)}",
             f"{method!r}",
-            "choose one of these, pass a function, or your own clusters to Chain.from_parents",
+            "choose one of these, pass a function, or pass clusters to Chain.from_parents",
         )
-    if "seed" not in found.keywords:
+    if "seed" not in result.keywords:
         raise HaarPoolError(
             "a clustering f(adjacency, num_clusters, *, seed)",
-            f"{found.name}, which takes no seed",
-            "give it these parameters, and options behind them",
+            f"{result.name}, which takes no seed",
+            "add the parameter; options come after it",
         )
     for name in options:
-        if name not in found.options:
+        if name not in result.options:
             raise HaarPoolError(
-                f"keywords of build_chain, or options of method {found.name!r}: "
-                f"{list(found.options) or 'none'}",
+                f"keywords of build_chain, or options of method {result.name!r}: "
+                f"{list(result.options) or 'none'}",
                 f"{name}={options[name]!r}",
                 "check the spelling",
             )
-    for name, value in (found.options | options).items():
+    for name, value in (result.options | options).items():
         if value is inspect.Parameter.empty:
             raise HaarPoolError(
-                f"option {name!r} of method {found.name!r}", "none", f"pass {name}=..."
+                f"option {name!r} of method {result.name!r}", "none", f"pass {name}=..."
             )
-    return found
+    return result
 
 
-def checked_ids(result: Any, size: int, method: Method) -> NDArray[np.int64]:
-    """Cluster ids 0, 1, ... in order of first members, noise as singletons, or an error."""
+def checked_ids(result: Any, size: int, method: Method) -> Ints:
+    """Check the result of a method and renumber it.
+
+    Args:
+        result: What the method returned.
+        size: N, the number of nodes.
+        method: The method.
+
+    Returns:
+        (N,) cluster ids 0, 1, ... in order of first members; noise nodes are singletons.
+    """
     got, ids = "", np.zeros(0, np.int64)
     try:
         ids = as_array(result, "cluster ids")
@@ -158,7 +177,7 @@ def checked_ids(result: Any, size: int, method: Method) -> NDArray[np.int64]:
         elif ids.dtype.kind not in "biuf":
             got = f"dtype {ids.dtype}"
         elif ids.dtype.kind == "f" and not ((np.abs(ids) < 2**53) & (ids == np.trunc(ids))).all():
-            got = "ids that are no whole numbers"
+            got = "ids that are not whole numbers"
     except HaarPoolError:
         got = f"{type(result).__name__}"
     if got:
@@ -172,16 +191,20 @@ def checked_ids(result: Any, size: int, method: Method) -> NDArray[np.int64]:
     return numbered(np.unique(distinct, return_inverse=True)[1])
 
 
-def numbered(ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Ids in 0..len(ids)-1, gaps allowed, renumbered 0, 1, ... in order of first members."""
+def numbered(ids: Ints) -> Ints:
+    """Renumber cluster ids as 0, 1, ... in order of first members.
+
+    Args:
+        ids: (N,) ids in 0..N-1, possibly with gaps.
+    """
     size = len(ids)
-    if size < 200:  # too few for arrays to be quick
-        known: dict[int, int] = {}
-        return np.array([known.setdefault(i, len(known)) for i in ids.tolist()])
+    if size < 200:  # a dictionary is faster than arrays
+        numbers: dict[int, int] = {}
+        return np.array([numbers.setdefault(i, len(numbers)) for i in ids.tolist()])
     first = np.full(size, size)
-    first[ids[::-1]] = np.arange(size)[::-1]  # the last one to write is the first member
-    starts = np.zeros(size + 1, np.int64)
-    starts[first] = 1
-    number = np.cumsum(starts[:-1]) - 1
-    result: NDArray[np.int64] = number[first[ids]]
+    first[ids[::-1]] = np.arange(size)[::-1]  # the last assignment is the first member
+    is_first = np.zeros(size + 1, np.int64)
+    is_first[first] = 1
+    number = np.cumsum(is_first[:-1]) - 1
+    result: Ints = number[first[ids]]
     return result
