@@ -66,7 +66,7 @@ def test_other_missing_keys_are_no_matter_of_chains():
     ("make", "message"),
     [
         (lambda: AddHaarChain(2, domain="node"), 'domain "haar" or "vertex", got \'node\''),
-        (lambda: AddHaarChain(0), "num_levels >= 1"),
+        (lambda: AddHaarChain(0), "num_levels in 1.."),
         (lambda: AddHaarChain(2, ratio=1.5), "ratio in"),
         (lambda: AddHaarChain(2, method="nothing"), "nothing"),
         (lambda: AddHaarChain(2, speed=3), "speed"),

@@ -22,13 +22,13 @@ from torch_geometric.utils import (
 from haarpool.nn import build_model
 from haarpool.nn.architecture import CONVOLUTIONS
 from haarpool.nn.convolutions import (
-    Convolution,
     WeightedCheb,
     WeightedGAT,
     WeightedGCN,
     WeightedGIN,
     WeightedSAGE,
 )
+from haarpool.nn.stages import Convolution
 from helpers.networks import (
     FEATURES,
     GRAPH,

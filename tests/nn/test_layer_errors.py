@@ -24,7 +24,7 @@ BARE = together(SMALL, domain="vertex")
 PLAIN = Batch.from_data_list([Data(x=torch.zeros(3, 2), edge_index=torch.zeros(2, 0).long())])
 X0, X1 = torch.zeros(N[0], 2), torch.zeros(N[1], 2)
 NO_CHAIN = "data without one; add AddHaarChain(num_levels=...)"
-ROWS = f"a signal ({N[0]}, d)"
+ROWS = f"a signal of shape ({N[0]}, d)"
 NO_BASES = 'use AddHaarChain with domain="haar"'
 
 BAD_CALLS = {
@@ -43,13 +43,13 @@ BAD_CALLS = {
         lambda: HaarReadout(2, "energy")(torch.zeros(N[2], 2), BATCH), "at least 3 levels",
     ),
     "conv: shallow chain": (lambda: HaarConv(2, 2, 3)(X0, BATCH), "at least 3 levels"),
-    "conv: deep chain": (lambda: HaarConv(2, 2, 1)(X0, BATCH), "a chain of 1 levels, got one of"),
+    "conv: deep chain": (lambda: HaarConv(2, 2, 1)(X0, BATCH), "a chain of 1 levels, got one of more"),
     "pool: rows": (lambda: HaarPooling(0)(X1, BATCH), ROWS),
     "pool: rows, vertex": (lambda: HaarPooling(0, "vertex")(X1, BATCH), ROWS),
-    "pool: rows of another level": (lambda: HaarPooling(1)(X0, BATCH), f"a signal ({N[1]}, d)"),
+    "pool: rows of another level": (lambda: HaarPooling(1)(X0, BATCH), f"a signal of shape ({N[1]}, d)"),
     "pool: rows, energy": (lambda: HaarPooling(0, details="energy")(X1, BATCH), ROWS),
     "pool: rows, full": (lambda: HaarPooling(0, details="full")(X1, BATCH), ROWS),
-    "unpool: rows": (lambda: HaarUnpooling(0)(X0, BATCH), f"a signal ({N[1]}, d)"),
+    "unpool: rows": (lambda: HaarUnpooling(0)(X0, BATCH), f"a signal of shape ({N[1]}, d)"),
     "readout: rows": (lambda: HaarReadout()(X1, BATCH), ROWS),
     "conv: rows": (lambda: HaarConv(2, 2, 2)(X1, BATCH), ROWS),
     "pool: one dimension": (lambda: HaarPooling(0)(X0[:, 0], BATCH), f"shape ({N[0]},)"),
@@ -115,20 +115,20 @@ def test_convolution_refuses_another_number_of_columns():
 )
 @pytest.mark.parametrize("level", [-1, 1.5, True, None, "0"])
 def test_bad_levels(make, level):
-    with pytest.raises(hp.HaarPoolError, match="a level 0, 1, 2"):
+    with pytest.raises(hp.HaarPoolError, match="level >= 0"):
         make(level)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: HaarPooling(0, "foo"), "'foo'; choose one of the two"),
-        (lambda: HaarPooling(0, None), "None; choose one of the two"),
-        (lambda: HaarUnpooling(0, "foo"), "'foo'; choose one of the two"),
-        (lambda: HaarPooling(0, details="all"), "'all'; choose one of the three"),
-        (lambda: HaarPooling(0, details=True), "True; choose one of the three"),
-        (lambda: HaarReadout(statistics="median"), "['median']"),
-        (lambda: HaarReadout(statistics=["mean", "max", "min"]), "['max', 'min']"),
+        (lambda: HaarPooling(0, "foo"), "'foo'; choose one of these"),
+        (lambda: HaarPooling(0, None), "None; choose one of these"),
+        (lambda: HaarUnpooling(0, "foo"), "'foo'; choose one of these"),
+        (lambda: HaarPooling(0, details="all"), "'all'; choose one of these"),
+        (lambda: HaarPooling(0, details=True), "True; choose one of these"),
+        (lambda: HaarReadout(statistics="median"), "got 'median'"),
+        (lambda: HaarReadout(statistics=["mean", "max", "min"]), "got 'max'"),
         (lambda: HaarReadout(statistics=[]), "got none"),
         (lambda: HaarConv(2, 2, num_levels=1, level=2), "num_levels >= 2"),
         (lambda: HaarConv(2, 2, num_levels=0), "num_levels >= 1"),

@@ -13,8 +13,8 @@ from haarpool import HaarPoolError
 from haarpool.data import AddHaarChain
 from haarpool.nn import Architecture, Network, build_model
 from haarpool.nn.architecture import CONVOLUTIONS, POOLINGS, READOUTS
-from haarpool.nn.convolutions import Convolution
-from haarpool.nn.network import AUTHORS
+from haarpool.nn.build import AUTHORS
+from haarpool.nn.stages import Convolution
 from helpers.tolerances import LOOSER, TOLERANCE
 
 PAPER = [*AUTHORS, "GIN-HP-GIN-HP-GIN-MP", "GIN-HP-GIN-GIN-MP"]
@@ -183,19 +183,19 @@ DEEP = "GC8-HP-GC8-HP-FC8"
 BAD = {
     "no chain": (
         lambda: build_model(DEEP, 3, 2).check(graphs()[0]),
-        "at least 2 levels", "without a chain", "AddHaarChain(num_levels=2, top=1, details=False)",
+        "at least 2 levels", "without a chain", "AddHaarChain(num_levels=2, details=False)",
     ),
     "too few levels": (
         lambda: build_model(DEEP, 3, 2).check(chained(num_levels=1)),
-        "at least 2 levels", "a chain of 1", "AddHaarChain(num_levels=2, top=1, details=False)",
+        "at least 2 levels", "a chain of 1", "AddHaarChain(num_levels=2, details=False)",
     ),
     "in forward as well": (
         lambda: build_model(DEEP, 3, 2)(chained(num_levels=1)),
-        "at least 2 levels", "a chain of 1", "AddHaarChain(num_levels=2, top=1, details=False)",
+        "at least 2 levels", "a chain of 1", "AddHaarChain(num_levels=2, details=False)",
     ),
     "an open top without a readout": (
         lambda: build_model(DEEP, 3, 2).check(chained(num_levels=2, top=None)),
-        "end in one node", "nodes on level 2", "AddHaarChain(num_levels=2, top=1, details=False)",
+        "end in one node", "nodes on level 2", "AddHaarChain(num_levels=2, details=False)",
     ),
     "no features": (
         lambda: build_model(DEEP, 3, 2).check(Data(edge_index=torch.empty(2, 0, dtype=int))),
@@ -208,14 +208,14 @@ BAD = {
     "task": (lambda: build_model(DEEP, 3, 2, task="x"), "classification", "'x'", "choose"),
     "domain": (lambda: build_model(DEEP, 3, 2, domain="x"), "vertex", "'x'", "choose"),
     "dropout": (lambda: build_model(DEEP, 3, 2, dropout=1.0), "[0, 1)", "1.0", "dropout=0.5"),
-    "no input": (lambda: build_model(DEEP, 0, 2), "in_channels", "0", "columns"),
+    "no input": (lambda: build_model(DEEP, 0, 2), "in_channels", "0", "num_features"),
     "no output": (lambda: build_model(DEEP, 3, None), "out_channels", "None", "classes"),
     "authors of what": (
         lambda: build_model(DEEP, 3, 2, tied="authors"), "authors", DEEP, "tied=(0, 1, 1)",
     ),
     "ties too few": (lambda: build_model(DEEP, 3, 2, tied=(0,)), "2 whole numbers", "[0]", "same"),
     "ties of unequal widths": (
-        lambda: build_model(DEEP, 3, 2, tied=(0, 0)), "of one kind", "('GC', 8, 8)", "equal",
+        lambda: build_model(DEEP, 3, 2, tied=(0, 0)), "of the same kind", "('GC', 8, 8)", "equal",
     ),
     "eigenvectors missing": (
         lambda: build_model("GC8-EIG-MP", 3, 2)(chained(num_levels=1, top=None)),

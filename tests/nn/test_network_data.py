@@ -84,7 +84,7 @@ def test_levels_are_not_yours_to_choose(own):
 LACKING = {
     "bases": (
         NETWORK, AddHaarChain(num_levels=2, domain="vertex"),
-        "haar_basis_1", "AddHaarChain(num_levels=2, top=1, details=False)",
+        "haar_basis_1", "AddHaarChain(num_levels=2, details=False)",
     ),
     "bases beside modes": (
         NETWORK | {"arch": "GC8-HP-EIG-SUM"}, AddEigenModes(2, num_levels=2, top=None),

@@ -1,4 +1,4 @@
-"""Network architectures as strings, as the paper writes them: `3GC256-HP-2FC256-FC128`."""
+"""Network architectures as strings, as in the paper: `3GC256-HP-2FC256-FC128`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
+from haarpool._validate import choice, whole_number
 from haarpool.errors import HaarPoolError
 
 CONVOLUTIONS = {
@@ -16,8 +18,8 @@ CONVOLUTIONS = {
     "GAT": "graph attention",
     "CHEB": "Chebyshev polynomials",
 }
-CHAIN_POOLINGS = {"HP": "HaarPooling", "EIG": "EigenPool"}  # they need a chain
-POOLINGS = CHAIN_POOLINGS | {
+CHAIN_POOLINGS = {"HP": "HaarPooling", "EIG": "EigenPool"}  # the poolings that need a chain
+OTHER_POOLINGS = {
     "SP": "SAGPool",
     "TP": "TopK pooling (gPool)",
     "EP": "edge contraction",
@@ -25,6 +27,7 @@ POOLINGS = CHAIN_POOLINGS | {
     "STRUCT": "StructPool",
     "LAP": "LaPool",
 }
+POOLINGS = CHAIN_POOLINGS | OTHER_POOLINGS
 READOUTS = {
     "MP": "global maximum",
     "AP": "global mean",
@@ -33,31 +36,35 @@ READOUTS = {
     "SORT": "SortPooling",
 }
 LINEAR = {"FC": "linear layer, named by its input width"}
-MAX_WIDTH = 2**16  # beyond, a layer has billions of weights
 TOKENS = CONVOLUTIONS | POOLINGS | READOUTS | LINEAR
+MAX_WIDTH = 2**16  # a wider layer has billions of weights
 
 
 @dataclass(frozen=True)
 class Block:
-    """One part of an architecture: `2GC128` is Block("GC", 128, 2)."""
+    """One part of an architecture: `2GC128` is `Block("GC", 128, 2)`.
+
+    Attributes:
+        token: One of `TOKENS`.
+        width: Width of a convolution or linear layer; `None` for the default of `build_model`.
+        repeat: Number of equal layers in a row.
+    """
 
     token: str
     width: int | None = None
     repeat: int = 1
 
     def __post_init__(self) -> None:
-        """Check it, whichever way it is made."""
-        counts = (self.repeat, 1 if self.width is None else self.width)
-        plain = self.token in POOLINGS | READOUTS
-        if (
-            self.token not in TOKENS
-            or not all(type(count) is int and count >= 1 for count in counts)
-            or (plain and (self.width is not None or self.repeat != 1))
-        ):
+        """Check the attributes."""
+        choice("token", self.token, tuple(TOKENS))
+        object.__setattr__(self, "repeat", whole_number("repeat", self.repeat, 1, MAX_WIDTH))
+        if self.width is not None:
+            object.__setattr__(self, "width", whole_number("width", self.width, 1, MAX_WIDTH))
+        if self.token in POOLINGS | READOUTS and (self.width is not None or self.repeat != 1):
             raise HaarPoolError(
-                "a known token, width and repeat >= 1, for convolutions and FC only",
+                f"{self.token} without a width and without a repeat",
                 f"Block({self.token!r}, {self.width!r}, {self.repeat!r})",
-                "use Architecture.parse(text)",
+                f"use Block({self.token!r})",
             )
 
     def __str__(self) -> str:
@@ -67,10 +74,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Architecture:
-    """A network as a value: parse it, print it, compare it; `build_model` makes a network of it.
+    """A network as a value; `build_model` makes a network from it.
 
-    A part is `[repeat]TOKEN[width]`, and parts are joined by hyphens. First come convolutions and
-    poolings in any order, then at most one global readout, then linear layers:
+    A part is `[repeat]TOKEN[width]`, and parts are joined by hyphens. Convolutions and poolings
+    come first, in any order, then at most one global readout, then linear layers:
 
         GC, GIN, SAGE, GAT, CHEB      convolutions of that width
         HP, EIG                       HaarPooling and EigenPool, one level of the chain each
@@ -78,114 +85,126 @@ class Architecture:
         MP, AP, SUM, S2S, SORT        global readouts
         FC                            a linear layer; its width is that of its *input*
 
-    Without a global readout the last HP or EIG has to leave one node per graph.
+    Without a global readout the last HP or EIG must leave one node per graph.
 
-    >>> arch = Architecture.parse("3GC256-HP-2FC256-FC128")
-    >>> arch.blocks[0], arch.num_levels, arch.top
-    (Block(token='GC', width=256, repeat=3), 1, 1)
-    >>> str(arch), Architecture.parse(str(arch)) == arch
-    ('3GC256-HP-2FC256-FC128', True)
+    Attributes:
+        blocks: The parts.
+
+    Example:
+        >>> arch = Architecture.parse("3GC256-HP-2FC256-FC128")
+        >>> arch.blocks[0], arch.chain_parameters
+        (Block(token='GC', width=256, repeat=3), {'num_levels': 1, 'top': 1})
+        >>> str(arch), Architecture.parse(str(arch)) == arch
+        ('3GC256-HP-2FC256-FC128', True)
     """
 
     blocks: tuple[Block, ...]
 
     @classmethod
     def parse(cls, text: str) -> Architecture:
-        """The architecture that a string describes, or an error that points at the place."""
+        """Return the architecture of a string; an error marks the wrong part as »part«."""
         if not isinstance(text, str):
             raise HaarPoolError(
                 "an architecture as a string", type(text).__name__, "pass 'GC64-HP-FC64'"
             )
         blocks, start = [], 0
         for part in text.split("-"):
-            marked = f"{text[:start]}»{part}«{text[start + len(part) :]}"
-            blocks.append(_parse_block(part, marked))
+            marked_text = f"{text[:start]}»{part}«{text[start + len(part) :]}"
+            blocks.append(_parse_block(part, marked_text))
             start += len(part) + 1
         return cls(tuple(blocks))
 
     def __post_init__(self) -> None:
-        """Check the parts and their order."""
+        """Check the blocks and their order."""
         blocks = tuple(self.blocks) if isinstance(self.blocks, Iterable) else (self.blocks,)
         if not all(isinstance(block, Block) for block in blocks):
             raise HaarPoolError(
                 "an architecture as blocks", f"{self.blocks!r}", "use Architecture.parse(text)"
             )
         object.__setattr__(self, "blocks", blocks)
-        readout = linear = other = None
-        for i, block in enumerate(self.blocks):
-            place = self._marked(i)
-            if linear is not None and block.token not in LINEAR:
-                raise HaarPoolError(
-                    f"nothing but FC behind {linear}", place, "move it before the linear layers"
-                )
-            if readout is not None and block.token not in LINEAR:
-                raise HaarPoolError(
-                    f"nothing but FC behind {readout}, which leaves one row per graph",
-                    place,
-                    f"move it before {readout}, or leave {readout} out",
-                )
-            if other is not None and block.token in CHAIN_POOLINGS:
-                raise HaarPoolError(
-                    f"{block.token} on the clusters of the chain",
-                    f"{place} behind {other}, which makes clusters of its own",
-                    f"put all {block.token} before {other}",
-                )
-            if block.token in READOUTS:
-                readout = str(block)
-            elif block.token in LINEAR:
-                linear = str(block)
-            elif block.token in POOLINGS and block.token not in CHAIN_POOLINGS:
-                other = str(block)
-        if readout is None and (other is not None or not self.num_levels):
+        for i, block in enumerate(blocks):
+            self._check_order(block, blocks[:i], self._mark(i))
+        tokens = {block.token for block in blocks}
+        if not tokens & {*READOUTS} and (tokens & {*OTHER_POOLINGS} or not self.num_levels):
             raise HaarPoolError(
                 "one row per graph before the linear layers",
                 f"{str(self)!r} without a global readout",
                 "add one, for example MP, AP or SUM, or an HP as the last pooling",
             )
 
+    @staticmethod
+    def _check_order(block: Block, previous: tuple[Block, ...], marked_text: str) -> None:
+        """Raise an error if a block cannot come after the previous ones."""
+
+        def last(tokens: Iterable[str]) -> str | None:
+            return next((str(b) for b in reversed(previous) if b.token in tokens), None)
+
+        if block.token not in LINEAR and (linear := last(LINEAR)):
+            raise HaarPoolError(
+                f"only FC after {linear}", marked_text, "move it before the linear layers"
+            )
+        if block.token not in LINEAR and (readout := last(READOUTS)):
+            raise HaarPoolError(
+                f"only FC after {readout}, which leaves one row per graph",
+                marked_text,
+                f"move it before {readout}, or leave {readout} out",
+            )
+        if block.token in CHAIN_POOLINGS and (pooling := last(OTHER_POOLINGS)):
+            raise HaarPoolError(
+                f"{block.token} on the clusters of the chain",
+                f"{marked_text} after {pooling}, which makes other clusters",
+                f"put all {block.token} before {pooling}",
+            )
+
     @property
     def num_levels(self) -> int:
-        """How many levels of a chain it goes up."""
+        """Number of levels of the chain, which is the number of HP and EIG."""
         return sum(block.token in CHAIN_POOLINGS for block in self.blocks)
 
     @property
     def top(self) -> int | None:
-        """1 if its chain must end in one node per graph, None if a readout takes what is left."""
-        readout = any(block.token in READOUTS for block in self.blocks)
-        return None if readout else 1
+        """1 if the chain must end in one node per graph, `None` if there is a global readout."""
+        has_readout = any(block.token in READOUTS for block in self.blocks)
+        return None if has_readout else 1
+
+    @property
+    def chain_parameters(self) -> dict[str, Any]:
+        """Parameters of the chains, `num_levels` and `top`; {} if no chain is needed."""
+        return {"num_levels": self.num_levels, "top": self.top} if self.num_levels else {}
 
     def layers(self) -> Iterator[Block]:
-        """The blocks with repetitions written out."""
+        """Yield the blocks, each as often as it is repeated."""
         for block in self.blocks:
             for _ in range(block.repeat):
                 yield Block(block.token, block.width)
 
-    def _marked(self, i: int) -> str:
+    def _mark(self, i: int) -> str:
         return "-".join(f"»{b}«" if k == i else str(b) for k, b in enumerate(self.blocks))
 
     def __str__(self) -> str:
         return "-".join(map(str, self.blocks))
 
 
-def _parse_block(part: str, marked: str) -> Block:
-    found = re.fullmatch(r"([0-9]*)([A-Z](?:[A-Z]|2(?=S))*)([0-9]*)", part)
-    repeat, token, width = found.groups() if found else ("", part, "")
+def _parse_block(part: str, marked_text: str) -> Block:
+    match = re.fullmatch(r"([0-9]*)([A-Z](?:[A-Z]|2(?=S))*)([0-9]*)", part)
+    repeat, token, width = match.groups() if match else ("", part, "")
     if token not in TOKENS:
-        close = get_close_matches(token.upper(), TOKENS, n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]}? " if close else ""
+        similar = get_close_matches(token.upper(), TOKENS, n=1, cutoff=0.5)
+        hint = f"did you mean {similar[0]}? " if similar else ""
         raise HaarPoolError(
             f"a part [repeat]TOKEN[width] with a token out of {', '.join(TOKENS)}",
-            marked,
+            marked_text,
             f"{hint}Write for example 2GC128-HP-FC128",
         )
     if repeat.startswith("0"):
-        raise HaarPoolError("a repeat of 1 or more", marked, f"write {token} or 2{token}")
+        raise HaarPoolError("repeat >= 1", marked_text, f"write {token} or 2{token}")
     if width.startswith("0"):
-        raise HaarPoolError("a width of 1 or more", marked, f"write for example {token}64")
+        raise HaarPoolError("width >= 1", marked_text, f"write for example {token}64")
     if int(width or 1) > MAX_WIDTH or int(repeat or 1) > MAX_WIDTH:
-        raise HaarPoolError(f"numbers up to {MAX_WIDTH:,}", marked, f"write for example 2{token}64")
+        example = f"write for example 2{token}64"
+        raise HaarPoolError(f"numbers up to {MAX_WIDTH:,}", marked_text, example)
     if token in POOLINGS | READOUTS and (width or repeat):
         raise HaarPoolError(
-            f"{token} without a width and without a repeat", marked, f"write {token}"
+            f"{token} without a width and without a repeat", marked_text, f"write {token}"
         )
     return Block(token, int(width) if width else None, int(repeat or 1))

@@ -1,14 +1,14 @@
-"""HaarPooling and its way back as layers."""
+"""`HaarPooling` and its transpose, `HaarUnpooling`."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
 from haarpool._types import Domain
-from haarpool.data import check_domain
+from haarpool._validate import choice, whole_number
 from haarpool.errors import HaarPoolError
 from haarpool.nn.operators import (
     Tensors,
@@ -25,75 +25,79 @@ from haarpool.nn.operators import (
     unpool,
     widened,
 )
-from haarpool.nn.output import PoolingOutput
+from haarpool.nn.pooling_output import PoolingOutput
 
 Details = Literal["energy", "full"]
 
 
 class HaarPooling(torch.nn.Module):
-    r"""Pool the nodes of level j into the clusters of level j+1, by the Haar wavelets of the chain.
-
-    In the Haar domain, as in the paper (Definition 1 and equation 6), the rows of the result are
-    the first N_{j+1} Haar coefficients; in the vertex domain they are the clusters themselves:
+    r"""Pool the nodes of level j into the clusters of level j+1 by the Haar wavelets of the chain.
 
         haar    z = Φ_jᵀ x = U_{j+1}ᵀ P_jᵀ x
         vertex  z = P_jᵀ x,    z_p = Σ_{v in p} x_v / sqrt(|p|)   (for measure="children")
 
-    Both are isometries of the coarse part: they keep |x|² up to the energy of the details that are
-    dropped. **Haar rows are not coarse nodes**: row l is a coefficient, but the coarse `edge_index`
-    speaks of clusters. A convolution behind pooling in the Haar domain mixes the two, and numbering
-    the clusters differently changes what it gives. In the vertex domain nothing changes but the
-    order of rows. So a network with several poolings in the Haar domain is not invariant under
-    renumbering of nodes, unless nothing but one row is left right behind each pooling that a
-    convolution follows; with the vertex domain it is, as far as the chain itself is.
+    In the Haar domain, as in the paper (Definition 1 and equation 6), the rows of z are the first
+    N_{j+1} Haar coefficients. In the vertex domain they are the clusters. In both domains |z|² is
+    |x|² without the energy of the details that are dropped. The layer has no parameters; the chain
+    comes with the data.
 
-    There is nothing to learn and nothing to compute but sums: the chain comes with the data.
+    **Rows in the Haar domain are not coarse nodes.** Row l is a coefficient, but the coarse
+    `edge_index` refers to clusters. A convolution after pooling in the Haar domain mixes the two,
+    so its output depends on the numbering of the clusters, unless one row per graph is left. In the
+    vertex domain another numbering of the clusters only permutes the rows: for a given chain, the
+    output of a network does not depend on numbering. The chain itself may: after renumbering the
+    nodes, `method="spectral"` gives other clusters for 2 to 7 of 100 graphs, `"matching"` for 80
+    to 90.
 
     Args:
-        level: j in 0..K-1, counting the poolings of the network from 0.
-        domain: "haar" or "vertex".
-        details: what to keep of the N_j - N_{j+1} detail coefficients D_jᵀ x: nothing (None),
-            "full", all of them, graph by graph, from which `HaarUnpooling` restores x; or "energy",
-            for each cluster and column the sum of their squares, (N_{j+1}, d), which does not
+        level: Level j in 0..K-1. Count the poolings of the network from 0.
+        domain: `"haar"` or `"vertex"`.
+        details: What to return of the N_j - N_{j+1} detail coefficients D_jᵀ x. `None`: nothing.
+            `"full"`: all of them, graph by graph; `HaarUnpooling` restores x from them.
+            `"energy"`: their sums of squares by cluster and column, (N_{j+1}, d), which do not
             depend on the order of members.
 
     Shapes:
-        x (N_j, d), a row per node of level j in all graphs; data a `ChainData` or a batch of them
-        (or a dict of their tensors) -> `PoolingOutput` with x (N_{j+1}, d).
+        - **input:** x (N_j, d), one row per node of level j in all graphs; data, a `ChainData`, a
+          batch of them, or a dict of their tensors
+        - **output:** `PoolingOutput` with x (N_{j+1}, d)
 
-    >>> from torch_geometric.data import Data
-    >>> from haarpool import Chain
-    >>> from haarpool.data import AddHaarChain
-    >>> path = Data(x=torch.tensor([[1.0], [3.0], [2.0]]),
-    ...             edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
-    >>> data = AddHaarChain(chain=lambda data: Chain.from_parents([[0, 0, 1], [0, 0]]))(path)
-    >>> out = HaarPooling(level=0, domain="vertex")(data.x, data)
-    >>> out.x.T, out.edge_index.tolist(), out.edge_weight
-    (tensor([[2.8284, 2.0000]]), [[0, 1], [1, 0]], tensor([1., 1.]))
+    Example:
+        >>> from torch_geometric.data import Data
+        >>> from haarpool import Chain
+        >>> from haarpool.data import AddHaarChain
+        >>> path = Data(x=torch.tensor([[1.0], [3.0], [2.0]]),
+        ...             edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
+        >>> data = AddHaarChain(chain=lambda data: Chain.from_parents([[0, 0, 1], [0, 0]]))(path)
+        >>> out = HaarPooling(level=0, domain="vertex")(data.x, data)
+        >>> out.x.T, out.edge_index.tolist(), out.edge_weight
+        (tensor([[2.8284, 2.0000]]), [[0, 1], [1, 0]], tensor([1., 1.]))
     """
 
     def __init__(self, level: int, domain: Domain = "haar", details: Details | None = None) -> None:
         super().__init__()
-        self.level = checked_start(level)
-        check_domain(domain)
-        if details not in (None, "energy", "full"):
-            raise HaarPoolError(
-                'details None, "energy" or "full"', f"{details!r}", "choose one of the three"
-            )
-        self.domain, self.details = domain, details
+        self.level = whole_number("level", level, minimum=0)
+        self.domain = choice("domain", domain, get_args(Domain))
+        self.details = choice("details", details, (None, "energy", "full"))
 
     def reset_parameters(self) -> None:
-        """Nothing to reset: no parameters."""
+        """Do nothing: the layer has no parameters."""
 
     def forward(self, x: Tensor, data: Tensors) -> PoolingOutput:
-        """The coarse features, graph and batch vector."""
+        """Pool a signal.
+
+        Args:
+            x: (N_j, d) signal.
+            data: `ChainData`, a batch of them, or a dict of their tensors.
+        """
         data = tensors_of(data)
         level = self.level
         z = (compress if self.domain == "haar" else pool)(x, data, level)
-        if self.details is not None:
-            kept = detail_energy if self.details == "energy" else details
-            return PoolingOutput(z, *coarse_graph(data, level + 1), kept(x, data, level))
-        return PoolingOutput(z, *coarse_graph(data, level + 1))
+        graph = coarse_graph(data, level + 1)
+        if self.details is None:
+            return PoolingOutput(z, *graph)
+        compute_details = detail_energy if self.details == "energy" else details
+        return PoolingOutput(z, *graph, compute_details(x, data, level))
 
     def __repr__(self) -> str:
         details = f", details={self.details!r}" * (self.details is not None)
@@ -101,46 +105,54 @@ class HaarPooling(torch.nn.Module):
 
 
 class HaarUnpooling(torch.nn.Module):
-    """The way back from level j+1 to level j: the transpose of `HaarPooling`.
+    """Map level j+1 back to level j: the transpose of `HaarPooling`.
 
         haar    x = Φ_j z + D_j d
         vertex  x = P_j z + D_j d
 
-    With the details d of `HaarPooling(level, domain, details="full")` this restores x exactly;
-    without them it is the transpose, the signal nearest to x that the coarse part can say. Energies
-    (details="energy") restore nothing; do not pass them here.
+    With the details d of `HaarPooling(level, domain, details="full")` this restores x exactly.
+    Without details it is the transpose of the pooling: the signal that is nearest to x among those
+    without details. The energies of `details="energy"` cannot be used here.
 
     Args:
-        level: j, as in the pooling that it undoes.
-        domain: the domain of that pooling.
+        level: Level j of the pooling.
+        domain: Domain of the pooling.
 
     Shapes:
-        z (N_{j+1}, c), data, details (N_j - N_{j+1}, c) or None -> (N_j, c).
+        - **input:** z (N_{j+1}, d); data, a `ChainData`, a batch of them, or a dict of their
+          tensors; details (N_j - N_{j+1}, d) *(optional)*
+        - **output:** (N_j, d)
 
-    >>> HaarUnpooling(level=0)
-    HaarUnpooling(level=0, domain='haar')
+    Example:
+        >>> HaarUnpooling(level=0)
+        HaarUnpooling(level=0, domain='haar')
     """
 
     def __init__(self, level: int, domain: Domain = "haar") -> None:
         super().__init__()
-        self.level = checked_start(level)
-        check_domain(domain)
-        self.domain = domain
+        self.level = whole_number("level", level, minimum=0)
+        self.domain = choice("domain", domain, get_args(Domain))
 
     def reset_parameters(self) -> None:
-        """Nothing to reset: no parameters."""
+        """Do nothing: the layer has no parameters."""
 
     def forward(self, z: Tensor, data: Tensors, details: Tensor | None = None) -> Tensor:
-        """The signal on level j."""
+        """Return the signal on level j.
+
+        Args:
+            z: (N_{j+1}, d) pooled signal.
+            data: `ChainData`, a batch of them, or a dict of their tensors.
+            details: (N_j - N_{j+1}, d) details of `HaarPooling(..., details="full")`.
+        """
         data = tensors_of(data)
         level = self.level
         x = (expand if self.domain == "haar" else unpool)(z, data, level)
         if details is None:
             return x
-        dropped = tree_of(data, level).shape[-1] - tree_of(data, level + 1).shape[-1]
-        if details.shape != (dropped, z.shape[-1]):
+        num_details = tree_of(data, level).shape[-1] - tree_of(data, level + 1).shape[-1]
+        if details.shape != (num_details, z.shape[-1]):
             raise HaarPoolError(
-                f"details of shape ({dropped}, {z.shape[-1]}), all coefficients that were dropped",
+                f"details of shape ({num_details}, {z.shape[-1]}), all coefficients of the level",
                 f"shape {tuple(details.shape)}",
                 'pool with details="full" on the same data',
             )
@@ -151,19 +163,12 @@ class HaarUnpooling(torch.nn.Module):
 
 
 def detail_energy(x: Tensor, data: Tensors, level: int) -> Tensor:
-    """Σ d² over the details of each cluster, (N_j, d) -> (N_{j+1}, d).
+    """Compute Σ d² over the details of each cluster: (N_j, d) -> (N_{j+1}, d).
 
-    As the square of x - P_j P_jᵀ x, which no rounding makes negative; float32 for shorter types,
-    whose squares could be too large.
+    It is the square of x - P_j P_jᵀ x, which rounding cannot make negative, in float32 for bfloat16
+    and float16, where squares could overflow.
     """
     check_signal(x, tree_of(data, level).shape[-1])
     x = widened(x)
     rest = x - unpool(pool(x, data, level), data, level)
     return sum_members(rest.square(), data, level)
-
-
-def checked_start(level: int) -> int:
-    """A level that a layer starts from; whether the chain has it shows with the data."""
-    if not isinstance(level, int) or isinstance(level, bool) or level < 0:
-        raise HaarPoolError("a level 0, 1, 2, ...", f"{level!r}", "count poolings from 0")
-    return level

@@ -1,4 +1,4 @@
-"""From the rows of a level to one row per graph."""
+"""`HaarReadout`: one row per graph."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from haarpool._validate import choice, whole_number
 from haarpool.errors import HaarPoolError
 from haarpool.nn.operators import (
     Tensors,
@@ -19,72 +20,82 @@ from haarpool.nn.operators import (
     unpool,
     widened,
 )
-from haarpool.nn.pooling import checked_start
 
 STATISTICS = ("scaled_sum", "mean", "sum", "energy")
 
 
 class HaarReadout(torch.nn.Module):
-    """One row per graph from a signal on the nodes of level j, whatever their order.
+    """Compute one row per graph from a signal on level j, in any order of its nodes.
 
-    The statistics, side by side in the order given, of a graph with n nodes on level j:
+    For a graph with n nodes on level j the row consists of these statistics, in the order of the
+    argument `statistics`:
 
-        scaled_sum  Σ x / sqrt(n)   the first Haar coefficient of a chain that merges all at once
+        scaled_sum  Σ x / sqrt(n)   the first Haar coefficient if one step merges all nodes
         mean        Σ x / n
         sum         Σ x
         energy      sqrt(|D_iᵀ x_i|² / n) for each level i = j, ..., K-1, x_{i+1} = P_iᵀ x_i
 
-    Rows of x are nodes, as the vertex domain and the input graph have them; sums over the rows of
-    the Haar domain would depend on numbering. The energies say how the signal is spread over
-    scales: with the top they add up to Σ x², and other than single detail coefficients they do not
-    depend on the order of members.
+    The rows of x must be nodes, as in the vertex domain and the input graph; sums over the rows of
+    the Haar domain depend on the numbering of nodes. The energies show how the signal is
+    distributed over scales: with the energy of the top level they sum to Σ x². Unlike single detail
+    coefficients they do not depend on the order of members. The layer has no parameters.
 
     Args:
-        level: j, the level of x.
-        statistics: one or several of the above.
+        level: Level j of x.
+        statistics: One name or several.
 
     Shapes:
-        x (N_j, d), data -> (graphs, d · number of statistics), where "energy" counts K - j times
-        (see `out_channels`).
+        - **input:** x (N_j, d); data, a `ChainData`, a batch of them, or a dict of their tensors
+        - **output:** (B, `out_channels(d, K)`) for B graphs; `"energy"` gives K - j blocks of d
+          columns, every other statistic one
 
-    >>> readout = HaarReadout(statistics=["mean", "energy"])
-    >>> readout, readout.out_channels(64, num_levels=3)
-    (HaarReadout(level=0, statistics=['mean', 'energy']), 256)
+    Example:
+        >>> readout = HaarReadout(statistics=["mean", "energy"])
+        >>> readout, readout.out_channels(64, num_levels=3)
+        (HaarReadout(level=0, statistics=['mean', 'energy']), 256)
     """
 
     def __init__(
         self, level: int = 0, statistics: Iterable[str] = ("scaled_sum", "mean", "energy")
     ) -> None:
         super().__init__()
-        self.level = checked_start(level)
-        names = (statistics,) if isinstance(statistics, str) else statistics
-        self.statistics = list(names) if isinstance(names, Iterable) else [names]
-        unknown = [name for name in self.statistics if name not in STATISTICS]
-        if unknown or not self.statistics:
-            raise HaarPoolError(
-                f"statistics out of {STATISTICS}", f"{unknown or 'none'}", "choose some of these"
-            )
+        self.level = whole_number("level", level, minimum=0)
+        if isinstance(statistics, str) or not isinstance(statistics, Iterable):
+            statistics = [statistics]
+        self.statistics = [choice("statistics", name, STATISTICS) for name in statistics]
+        if not self.statistics:
+            raise HaarPoolError("one statistic or more", "none", "leave statistics out")
 
     def reset_parameters(self) -> None:
-        """Nothing to reset: no parameters."""
+        """Do nothing: the layer has no parameters."""
 
     def out_channels(self, in_channels: int, num_levels: int) -> int:
-        """Columns of the result for a chain with this many levels."""
+        """Return the number of columns of the output.
+
+        Args:
+            in_channels: Number of columns of x.
+            num_levels: K of the chains.
+        """
         energies = self.statistics.count("energy") * (num_levels - self.level - 1)
         return in_channels * (len(self.statistics) + energies)
 
     def forward(self, x: Tensor, data: Tensors) -> Tensor:
-        """One row per graph."""
+        """Compute one row per graph.
+
+        Args:
+            x: (N_j, d) signal.
+            data: `ChainData`, a batch of them, or a dict of their tensors.
+        """
         data = tensors_of(data)
         check_signal(x, tree_of(data, self.level).shape[-1])
-        work = widened(x)
-        total = sum_graphs(work, data, self.level)
+        signal = widened(x)
+        total = sum_graphs(signal, data, self.level)
         _, starts, ends = graph_bounds(data, self.level)
-        n = (ends - starts).to(work.dtype)[:, None]
+        n = (ends - starts).to(signal.dtype)[:, None]
         columns: list[Tensor] = []
         for name in self.statistics:
             if name == "energy":
-                columns += [_root(energy / n) for energy in _energies(work, data, self.level)]
+                columns += [_sqrt(energy / n) for energy in _energies(signal, data, self.level)]
             else:
                 columns.append(
                     {"scaled_sum": total / n.sqrt(), "mean": total / n, "sum": total}[name]
@@ -96,7 +107,7 @@ class HaarReadout(torch.nn.Module):
 
 
 def _energies(x: Tensor, data: Tensors, level: int) -> list[Tensor]:
-    """(graphs, d) energy of the details of each level from this one up."""
+    """Compute the energy of the details, (B, d), of this level and of each one above."""
     energies = []
     while f"haar_tree_{level + 1}" in data:
         coarse = pool(x, data, level)
@@ -104,10 +115,10 @@ def _energies(x: Tensor, data: Tensors, level: int) -> list[Tensor]:
         energies.append(sum_graphs(rest.square(), data, level))
         x, level = coarse, level + 1
     if not energies:
-        tree_of(data, level + 1)  # says how many levels there are
+        tree_of(data, level + 1)  # raises an error with the number of levels
     return energies
 
 
-def _root(energy: Tensor) -> Tensor:
-    """Square root with gradient zero, not infinity, where there is no energy."""
+def _sqrt(energy: Tensor) -> Tensor:
+    """Compute the square root, with gradient zero instead of infinity at zero."""
     return energy.clamp_min(torch.finfo(energy.dtype).tiny).sqrt()

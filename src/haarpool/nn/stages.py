@@ -1,11 +1,16 @@
-"""What stands behind the tokens of poolings and readouts: PyG's classes wherever it has them."""
+"""The stages of a network: each one maps a `LayerState` to the next.
+
+Poolings and readouts are PyG's classes where PyG has them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 from torch_geometric.nn import EdgePooling, GCNConv, SAGPooling, TopKPooling
 from torch_geometric.nn.aggr import (
     MaxAggregation,
@@ -15,60 +20,119 @@ from torch_geometric.nn.aggr import (
     SumAggregation,
 )
 
+from haarpool._types import Domain
+from haarpool.errors import HaarPoolError
+from haarpool.nn.convolutions import make_convolution
 from haarpool.nn.operators import Tensors
 from haarpool.nn.peers.diffpool import DiffPool
+from haarpool.nn.peers.eigenpool import EigenPooling
 from haarpool.nn.peers.lapool import LaPool
 from haarpool.nn.peers.structpool import StructPool
-from haarpool.nn.state import LayerState
-
-# ---------------------------------------------------------------------- poolings
+from haarpool.nn.pooling import HaarPooling
 
 
-class Stage(torch.nn.Module):
-    """A pooling as a part of a network: from one state to the next."""
+class LayerState(NamedTuple):
+    """The graphs of a minibatch between two stages.
+
+    Attributes:
+        x: (N, d) node features, sorted graph by graph.
+        edge_index: (2, E) edges.
+        edge_weight: (E,) edge weights, or `None`.
+        batch: (N,) graph of each node.
+        auxiliary: Sum of the losses of poolings so far, or `None`.
+    """
+
+    x: Tensor
+    edge_index: Tensor
+    edge_weight: Tensor | None
+    batch: Tensor
+    auxiliary: Tensor | None = None
+
+
+class Convolution(torch.nn.Module):
+    """A convolution and a ReLU; the graphs stay the same.
+
+    Args:
+        token: Token of the convolution.
+        in_channels: Number of input columns.
+        out_channels: Number of output columns.
+    """
+
+    def __init__(self, token: str, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.signature = (token, in_channels, out_channels)
+        self.conv: Any = make_convolution(token, in_channels, out_channels)
+
+    def reset_parameters(self) -> None:
+        """Reset the weights."""
+        self.conv.reset_parameters()
+
+    def check_signature(self, token: str, in_channels: int, out_channels: int) -> None:
+        """Raise an error unless these are the token and the widths of this convolution."""
+        if self.signature != (token, in_channels, out_channels):
+            raise HaarPoolError(
+                f"tied convolutions of the same kind and widths, {self.signature}",
+                f"{(token, in_channels, out_channels)}",
+                "tie only convolutions with equal input and output widths",
+            )
+
+    def forward(self, state: LayerState, data: Tensors) -> LayerState:
+        """Convolve the features."""
+        weight = state.edge_weight
+        if weight is not None:
+            weight = weight.to(state.x.dtype)
+        return state._replace(x=self.conv(state.x, state.edge_index, weight).relu())
+
+
+class PoolingStage(torch.nn.Module):
+    """A pooling layer as a stage of a network.
+
+    Args:
+        pool: The pooling layer.
+    """
 
     def __init__(self, pool: Any) -> None:
         super().__init__()
         self.pool = pool
 
     def reset_parameters(self) -> None:
-        """Fresh weights."""
+        """Reset the weights."""
         self.pool.reset_parameters()
 
 
-class Selection(Stage):
-    """TopKPooling or SAGPooling: keep the nodes of highest score."""
+class Selection(PoolingStage):
+    """TopKPooling or SAGPooling: keep the nodes with the highest scores."""
 
     def forward(self, state: LayerState, data: Tensors) -> LayerState:
-        """The best nodes and the edges between them."""
+        """Return the selected nodes and the edges between them."""
         x, edges, weight, batch, *_ = self.pool(
             state.x, state.edge_index, state.edge_weight, state.batch
         )
         return state._replace(x=x, edge_index=edges, edge_weight=weight, batch=batch)
 
 
-class Contraction(Stage):
-    """EdgePooling: contract edges of high score; edge weights are not defined behind it.
+class Contraction(PoolingStage):
+    """EdgePooling: contract edges with high scores; the output has no edge weights.
 
-    PyG contracts by falling score and does not say what happens to equal ones, which are common: a
-    node with one neighbour always has the highest. So a graph may be contracted differently in
-    another batch.
+    PyG contracts edges by descending score. The order of equal scores is undefined, and they are
+    common: a node with one neighbour always has the highest score. So the result for a graph may
+    depend on its batch.
     """
 
     def forward(self, state: LayerState, data: Tensors) -> LayerState:
-        """The contracted graphs."""
+        """Return the contracted graphs."""
         x, edges, batch, _ = self.pool(state.x, state.edge_index, state.batch)
-        # They come by score; everything else expects them graph by graph.
+        # PyG sorts nodes by score; the other stages expect them graph by graph.
         order = batch.argsort(stable=True)
         edges = order.argsort()[edges]
         return state._replace(x=x[order], edge_index=edges, edge_weight=None, batch=batch[order])
 
 
-class Clusters(Stage):
-    """DiffPool, StructPool or LaPool: clusters with an assignment matrix."""
+class Assignment(PoolingStage):
+    """DiffPool, StructPool or LaPool: clusters by a learned assignment matrix."""
 
     def forward(self, state: LayerState, data: Tensors) -> LayerState:
-        """The graphs of clusters."""
+        """Return the graphs of clusters."""
         out = self.pool(state.x, state.edge_index, state.edge_weight, state.batch)
         auxiliary = state.auxiliary
         if out.details is not None:
@@ -76,47 +140,74 @@ class Clusters(Stage):
         return LayerState(out.x, out.edge_index, out.edge_weight, out.batch, auxiliary)
 
 
-class ChainPooling(Stage):
+class ChainPooling(PoolingStage):
     """HaarPooling or EigenPooling: the clusters of the chain."""
 
-    def lacks(self, data: Tensors) -> str | None:
-        """The key that its pooling reads and that the data does not have, if there is one."""
-        level, modes = self.pool.level, getattr(self.pool, "num_modes", 0)
-        if modes:
+    def missing_key(self, data: Tensors) -> str | None:
+        """Return the first key that the pooling reads and the data does not have, or `None`."""
+        level, num_modes = self.pool.level, getattr(self.pool, "num_modes", 0)
+        if num_modes:
             key = f"haar_modes_{level}"
-            return None if key in data and data[key].shape[0] >= modes else f"{modes} rows {key}"
+            has_modes = key in data and data[key].shape[0] >= num_modes
+            return None if has_modes else f"{num_modes} rows {key}"
+        if self.pool.domain == "vertex":
+            return None
         keys = (f"haar_basis_{level + 1}", f"haar_values_{level + 1}")
-        lacking = [key for key in keys if key not in data]
-        return lacking[0] if self.pool.domain == "haar" and lacking else None
+        return next((key for key in keys if key not in data), None)
 
     def forward(self, state: LayerState, data: Tensors) -> LayerState:
-        """The next level of the chain."""
+        """Return the next level of the chain."""
         out = self.pool(state.x, data)
         return LayerState(out.x, out.edge_index, out.edge_weight, out.batch, state.auxiliary)
 
 
-def make_pooling(token: str, in_channels: int, ratio: float, num_clusters: int) -> Stage:
-    """The stage of a pooling that needs no chain."""
-    makers: dict[str, Callable[[], Stage]] = {
-        # SAGPool scores with a GCN in its paper.
-        "SP": lambda: Selection(SAGPooling(in_channels, ratio, GNN=GCNConv)),
-        "TP": lambda: Selection(TopKPooling(in_channels, ratio)),
+@dataclass(frozen=True)
+class PoolingOptions:
+    """Options of poolings, see `build_model`."""
+
+    domain: Domain
+    ratio: float
+    num_clusters: int
+    num_modes: int
+
+
+def make_pooling(token: str, in_channels: int, level: int, options: PoolingOptions) -> PoolingStage:
+    """Make the stage of a pooling.
+
+    Args:
+        token: Token of the pooling.
+        in_channels: Number of columns of its input.
+        level: Number of HP and EIG before it.
+        options: Its options.
+    """
+    builders: dict[str, Callable[[], PoolingStage]] = {
+        "HP": lambda: ChainPooling(HaarPooling(level, options.domain)),
+        "EIG": lambda: ChainPooling(EigenPooling(level, options.num_modes)),
+        # The paper of SAGPool computes scores by a GCN; PyG's default is another convolution.
+        "SP": lambda: Selection(SAGPooling(in_channels, options.ratio, GNN=GCNConv)),
+        "TP": lambda: Selection(TopKPooling(in_channels, options.ratio)),
         "EP": lambda: Contraction(EdgePooling(in_channels)),
-        "DP": lambda: Clusters(DiffPool(in_channels, num_clusters)),
-        "STRUCT": lambda: Clusters(StructPool(in_channels, num_clusters)),
-        "LAP": lambda: Clusters(LaPool(in_channels)),
+        "DP": lambda: Assignment(DiffPool(in_channels, options.num_clusters)),
+        "STRUCT": lambda: Assignment(StructPool(in_channels, options.num_clusters)),
+        "LAP": lambda: Assignment(LaPool(in_channels)),
     }
-    return makers[token]()
+    return builders[token]()
 
 
-# ---------------------------------------------------------------------- readouts
+def make_readout(token: str, in_channels: int, sorted_nodes: int) -> tuple[torch.nn.Module, int]:
+    """Make the aggregation of a global readout.
 
+    Args:
+        token: Token of the readout.
+        in_channels: Number of columns of its input.
+        sorted_nodes: Nodes of each graph that SORT keeps.
 
-def make_readout(token: str, in_channels: int, sorted_nodes: int) -> tuple[Any, int]:
-    """The aggregation of a global readout, and the width of what it gives."""
+    Returns:
+        The aggregation and the number of columns of its output.
+    """
     if token == "S2S":
         return Set2Set(in_channels, processing_steps=3), 2 * in_channels
     if token == "SORT":
         return SortAggregation(sorted_nodes), sorted_nodes * in_channels
-    kinds = {"MP": MaxAggregation, "AP": MeanAggregation, "SUM": SumAggregation}
-    return kinds[token](), in_channels
+    classes = {"MP": MaxAggregation, "AP": MeanAggregation, "SUM": SumAggregation}
+    return classes[token](), in_channels

@@ -1,4 +1,8 @@
-"""Minibatches as dense stacks (B, n, d) and back, for poolings with an assignment matrix."""
+"""Minibatches as dense tensors (B, n, d) and back, for poolings with an assignment matrix.
+
+B is the number of graphs and n the number of nodes of the largest one. Smaller graphs have rows of
+zeros at the end.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +11,38 @@ from torch import Tensor
 from torch_geometric.utils import to_dense_adj, to_dense_batch
 
 from haarpool.errors import HaarPoolError
-from haarpool.nn.output import PoolingOutput
-
-
-def check_at_least(least: int, **numbers: int | None) -> None:
-    """Raise unless the numbers, where given, are whole and not smaller than `least`."""
-    for name, number in numbers.items():
-        if number is not None and not (type(number) is int and number >= least):
-            raise HaarPoolError(
-                f"{name} as a whole number >= {least}",
-                f"{number!r}",
-                f"pass {name}={least} or more",
-            )
+from haarpool.nn.pooling_output import PoolingOutput
 
 
 def check_width(x: Tensor, width: int) -> None:
-    """Raise unless x is (N, width)."""
+    """Raise an error unless x has shape (N, width)."""
     if x.dim() != 2 or x.shape[1] != width:
         raise HaarPoolError(
-            f"x of shape (N, {width})", f"{tuple(x.shape)}", f"pass features of width {width}"
+            f"x of shape (N, {width})", f"{tuple(x.shape)}", f"pass features with {width} columns"
         )
 
 
 def to_dense(
     x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(B, n, d) features, (B, n, n) adjacency, (B, n) which rows are nodes; zero elsewhere."""
+    """Convert a minibatch to dense tensors.
+
+    Reads the number of nodes of the largest graph, so the host waits for the device.
+
+    Args:
+        x: (N, d) node features.
+        edge_index: (2, E) edges.
+        edge_weight: (E,) edge weights; `None` for ones.
+        batch: (N,) graph of each node, sorted; `None` for one graph.
+
+    Returns:
+        (B, n, d) features, (B, n, n) adjacency, (B, n) mask of rows that are nodes.
+    """
     batch = edge_index.new_zeros(len(x)) if batch is None else batch
-    if not bool((batch[1:] >= batch[:-1]).all()):
+    is_sorted = (batch[1:] >= batch[:-1]).all()
+    if torch.compiler.is_compiling():  # compiled code cannot raise our error
+        torch._assert_async(is_sorted, "expected a sorted batch vector")
+    elif not is_sorted:
         raise HaarPoolError(
             "a sorted batch vector, nodes graph by graph",
             "an unsorted one",
@@ -46,9 +54,14 @@ def to_dense(
 
 
 def to_sparse(x: Tensor, adj: Tensor, mask: Tensor) -> PoolingOutput:
-    """The other way, without edges of weight zero: (B, m, d), (B, m, m), (B, m).
+    """Convert dense tensors to a minibatch, without edges of weight zero.
 
-    PyG's dense_to_sparse changes in place what its own backward pass needs (2.8.1).
+    PyG's dense_to_sparse changes in place a tensor that its backward pass needs (2.8.1).
+
+    Args:
+        x: (B, m, d) features of clusters.
+        adj: (B, m, m) weights of edges between clusters.
+        mask: (B, m) mask of rows that are clusters.
     """
     graph, row, column = adj.nonzero().unbind(1)
     number = mask.flatten().cumsum(0).view_as(mask) - 1
@@ -57,23 +70,33 @@ def to_sparse(x: Tensor, adj: Tensor, mask: Tensor) -> PoolingOutput:
 
 
 def hop_counts(adj: Tensor, start: Tensor, limit: int | None = None) -> Tensor:
-    """(B, n, m) edges between each node and m others, given as columns of `start` (one-hot).
+    """Count the edges of the shortest paths from each node to m others.
 
-    Inf stands for no path or one longer than `limit`; directions of edges are ignored.
+    The direction of edges is ignored.
+
+    Args:
+        adj: (B, n, n) adjacency.
+        start: (B, n, m) boolean, one column per target node, one-hot.
+        limit: Length of the longest path to look for; `None` for all.
+
+    Returns:
+        (B, n, m) path lengths, infinity where there is no path.
     """
-    # Float, since matrices of bool have no product; without gradients, being counts.
+    # Float, because boolean matrices have no product.
     step = ((adj != 0) | (adj.mT != 0)).to(adj.dtype)
     hops = torch.zeros_like(start, dtype=adj.dtype).masked_fill(~start, torch.inf)
     reached, count = start, 0
+    # A compiler cannot stop early, but it can unroll a fixed number of steps.
+    can_stop_early = limit is None or not torch.compiler.is_compiling()
     while limit is None or count < limit:
         count += 1
         new = (step @ reached.to(step.dtype) > 0) & ~reached
-        if not new.any():
+        if can_stop_early and not new.any():
             break
         hops, reached = hops.masked_fill(new, count), reached | new
     return hops
 
 
-def nonzero(size: Tensor) -> Tensor:
-    """One in place of zero: division then leaves zeros, and gradients no larger than elsewhere."""
+def safe_divisor(size: Tensor) -> Tensor:
+    """Replace zeros by ones, so that zero divided by the result is zero, with finite gradients."""
     return size.masked_fill(size < torch.finfo(size.dtype).eps, 1)

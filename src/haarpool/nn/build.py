@@ -1,0 +1,174 @@
+"""`build_model`: from an architecture to a `Network`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Literal, get_args
+
+from torch.nn import Linear, Module, ModuleList
+
+from haarpool._types import Domain, Task
+from haarpool._validate import choice, real_number, whole_number
+from haarpool.errors import HaarPoolError
+from haarpool.nn.architecture import CONVOLUTIONS, LINEAR, POOLINGS, READOUTS, Architecture
+from haarpool.nn.network import Network
+from haarpool.nn.stages import Convolution, PoolingOptions, make_pooling, make_readout
+
+Ties = Literal["authors"] | Sequence[int] | None
+
+# Convolutions with the same number share weights in the authors' code.
+AUTHORS: dict[str, tuple[int, ...]] = {
+    "GC60-HP-FC60-FC180-FC60": (0,),
+    "2GC256-HP-FC256-FC1024-FC2048": (0, 1),
+    "3GC256-HP-2FC256-FC128": (0, 1, 1),
+    "2GC128-HP-2GC128-HP-2GC128-HP-GC128-2FC128-FC64": (0, 1, 1, 1, 2, 2, 3),
+}
+
+
+def build_model(
+    arch: Architecture | str,
+    in_channels: int,
+    out_channels: int,
+    *,
+    task: Task = "classification",
+    domain: Domain = "haar",
+    tied: Ties = None,
+    dropout: float = 0.5,
+    width: int = 64,
+    ratio: float = 0.5,
+    num_clusters: int = 16,
+    num_modes: int = 2,
+    sorted_nodes: int = 30,
+) -> Network:
+    """Build the network of an architecture.
+
+    A ReLU follows each convolution and each linear layer except the last. All convolutions use edge
+    weights, those of `data.edge_weight` and those of coarse graphs. `FCn` is a linear layer of
+    input width n: `FC60-FC180` is Linear(60, 180), Linear(180, out_channels). If the width before
+    the first FC differs from n, a linear layer to n is added.
+
+    Args:
+        arch: An `Architecture` or its string.
+        in_channels: Number of columns of `data.x`.
+        out_channels: Number of classes, or of values to predict.
+        task: `"classification"` or `"regression"`; it selects `Network.loss`.
+        domain: Domain of all HP, see `HaarPooling`.
+        tied: Which convolutions share weights: for each convolution a number, for example
+            (0, 1, 1), where equal numbers share; `"authors"` as in the authors' code; `None` for
+            no sharing.
+        dropout: Dropout probability in [0, 1) after the first linear layer, or before it if there
+            is only one.
+        width: Width of convolutions and linear layers without a number.
+        ratio: Share of nodes in (0, 1) that SP and TP keep.
+        num_clusters: Clusters of DP and STRUCT; the second of them in a network has half as many,
+            and so on.
+        num_modes: Eigenvectors per cluster of EIG.
+        sorted_nodes: Nodes of each graph that SORT keeps; smaller graphs are padded with zeros.
+
+    Example:
+        >>> model = build_model("2GC16-HP-GC16-HP-FC16", in_channels=3, out_channels=2)
+        >>> model.chain_parameters
+        {'num_levels': 2, 'top': 1}
+        >>> model.transform(seed=1)
+        AddHaarChain(num_levels=2, seed=1, details=False)
+    """
+    arch = arch if isinstance(arch, Architecture) else Architecture.parse(arch)
+    task = choice("task", task, get_args(Task))
+    options = PoolingOptions(
+        domain=choice("domain", domain, get_args(Domain)),
+        ratio=real_number("ratio", ratio, 0, 1, includes_minimum=False, remedy="pass ratio=0.5"),
+        num_clusters=whole_number("num_clusters", num_clusters),
+        num_modes=whole_number("num_modes", num_modes),
+    )
+    in_channels = whole_number("in_channels", in_channels, remedy="pass data.num_features")
+    out_channels = whole_number("out_channels", out_channels, remedy="count the classes")
+    width, sorted_nodes = whole_number("width", width), whole_number("sorted_nodes", sorted_nodes)
+    dropout = real_number("dropout", dropout, 0, 1, remedy="pass for example dropout=0.5")
+    # The order in which layers are made decides the weights of a seed.
+    stages, channels = _make_stages(arch, in_channels, width, options, tied)
+    readout, channels = _make_readout(arch, channels, sorted_nodes)
+    adapter, linear = _make_linear(arch, channels, width, out_channels)
+    return Network(
+        arch,
+        in_channels,
+        out_channels,
+        stages=stages,
+        readout=readout,
+        adapter=adapter,
+        linear=linear,
+        task=task,
+        domain=options.domain,
+        dropout=dropout,
+        num_modes=options.num_modes,
+    )
+
+
+def _make_stages(
+    arch: Architecture, channels: int, width: int, options: PoolingOptions, tied: Ties
+) -> tuple[ModuleList, int]:
+    """Make convolutions and poolings; return them and the number of columns of their output."""
+    stages, convolutions = ModuleList(), dict[int, Convolution]()
+    numbers, tokens = iter(_weight_numbers(arch, tied)), Counter[str]()
+    for block in arch.layers():
+        if block.token in CONVOLUTIONS:
+            signature = (block.token, channels, block.width or width)
+            number = next(numbers)
+            if number not in convolutions:
+                convolutions[number] = Convolution(*signature)
+            convolutions[number].check_signature(*signature)
+            stages.append(convolutions[number])
+            channels = block.width or width
+        elif block.token in POOLINGS:
+            level = tokens["HP"] + tokens["EIG"]
+            num_clusters = max(1, options.num_clusters >> (tokens["DP"] + tokens["STRUCT"]))
+            current = replace(options, num_clusters=num_clusters)
+            stages.append(make_pooling(block.token, channels, level, current))
+            channels *= options.num_modes if block.token == "EIG" else 1
+        tokens[block.token] += 1
+    return stages, channels
+
+
+def _make_readout(
+    arch: Architecture, channels: int, sorted_nodes: int
+) -> tuple[Module | None, int]:
+    """Make the global readout, if any; return it and the number of columns of its output."""
+    for block in arch.blocks:
+        if block.token in READOUTS:
+            return make_readout(block.token, channels, sorted_nodes)
+    return None, channels
+
+
+def _make_linear(
+    arch: Architecture, channels: int, width: int, out_channels: int
+) -> tuple[Module | None, ModuleList]:
+    """Make the adapter, if widths differ, and the linear layers."""
+    widths = [block.width or width for block in arch.layers() if block.token in LINEAR]
+    adapter = Linear(channels, widths[0]) if widths and channels != widths[0] else None
+    all_widths = [*(widths or [channels]), out_channels]
+    return adapter, ModuleList(Linear(*pair) for pair in pairwise(all_widths))
+
+
+def _weight_numbers(arch: Architecture, tied: Ties) -> list[int]:
+    """Return a number for each convolution; those with equal numbers share weights."""
+    count = sum(block.token in CONVOLUTIONS for block in arch.layers())
+    if tied is None:
+        return list(range(count))
+    if tied == "authors":
+        if str(arch) not in AUTHORS:
+            raise HaarPoolError(
+                f'a network of the authors for tied="authors": {", ".join(AUTHORS)}',
+                str(arch),
+                "pass a number for each convolution, for example tied=(0, 1, 1)",
+            )
+        tied = AUTHORS[str(arch)]
+    numbers: list[Any] = list(tied) if isinstance(tied, Iterable) else [tied]
+    if len(numbers) != count or not all(isinstance(number, int) for number in numbers):
+        raise HaarPoolError(
+            f"tied as {count} whole numbers, one per convolution of {str(arch)!r}",
+            f"{numbers}",
+            "pass the same number for convolutions that share weights",
+        )
+    return numbers
