@@ -15,10 +15,10 @@ def two_graphs(**columns) -> Graphs:
     """A path of three nodes and a pair with a self-loop."""
     edges = np.array([[0, 1, 1, 2, 3, 4, 4], [1, 0, 2, 1, 4, 3, 4]])
     arrays = {kind: np.array(values) for kind, values in columns.items()}
-    return Graphs("two", np.array([0, 3, 5]), edges, arrays, places=np.array([2, 7]))
+    return Graphs("two", np.array([0, 3, 5]), edges, arrays, lines=np.array([2, 7]))
 
 
-def test_labels_are_one_hot_over_those_seen():
+def test_labels_become_one_hot_columns():
     graphs = two_graphs(labels=[[3, 0], [9, 0], [3, 1], [5, 0], [3, 0]])
     encoding = Encoding.fit(graphs)
     assert encoding == Encoding((FeatureColumns("labels", 5, ((3, 5, 9), (0, 1))),))
@@ -39,7 +39,7 @@ def test_degrees_and_constants():
     assert Encoding.fit(graphs, "constant").encode(graphs).tolist() == [[1]] * 5
 
 
-def test_what_is_taken_of_itself():
+def test_default_features():
     graphs = two_graphs(attributes=np.ones((5, 2)))
     assert Encoding.fit(graphs).kinds == "attributes"
     for kind in ("atoms", "x", "labels"):
@@ -71,12 +71,12 @@ def test_json_and_back():
     assert again == encoding
     assert hash(again) == hash(encoding)
     for bad in ({}, {"nodes": [{"kind": "x"}], "edges": []}, {"nodes": 3, "edges": []}):
-        with error_with("an encoding as Encoding.to_json makes it"):
+        with error_with("an encoding made by Encoding.to_json"):
             Encoding.from_json(bad)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1e300])
-def test_features_that_are_no_numbers(value):
+def test_features_that_are_not_finite(value):
     x = np.ones((5, 2))
     x[3, 1] = value
     graphs = two_graphs(x=x)

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from haarpool.datasets import as_graphs, read_graphs, summary
+from haarpool.datasets.data_list import from_data_list
 from haarpool.datasets.labels import as_classes, as_number
-from haarpool.datasets.saved import from_data_list
 from helpers.errors import error_with
 from helpers.files import write_tiny_tu
 from helpers.graphs import two_nodes
@@ -56,17 +56,17 @@ def test_classes_are_sorted_by_size():
     assert (graphs.classes, graphs.targets.tolist()) == (("-10", "9", "10"), [2, 1, 0])
 
 
-def test_texts_that_are_numbers():
+def test_numbers_in_text():
     assert [as_number(text) for text in ("7", " -7 ", "7.0", ".5e1")] == [7, -7, 7, 5]
     assert type(as_number("7")) is int
     assert [as_number(text) for text in ("", "x", "1_5", "1_0.5", "1,5")] == [None] * 5
     assert as_number("1" * 400) == as_number("1e400") == float("inf")
 
 
-def test_labels_of_a_list_that_are_no_classes():
-    with error_with("one whole number", "in graph 1 [inf]"):
+def test_labels_of_a_list_that_are_not_classes():
+    with error_with("one whole number", "[inf] in graph 1"):
         from_data_list([two_nodes(y=1.0), two_nodes(y=float("inf"))], task="classification")
-    with error_with("one whole number", "in graph 0 []"):
+    with error_with("one whole number", "[] in graph 0"):
         from_data_list([two_nodes(y=torch.zeros(0, dtype=torch.long))])
 
 

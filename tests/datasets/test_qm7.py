@@ -33,7 +33,7 @@ def test_qm7_by_hand(tmp_path):
     assert atoms[3, first + 3] == atoms[3, first] == 0
 
 
-def test_qm7_atoms_do_not_depend_on_the_pose(tmp_path):
+def test_qm7_features_do_not_depend_on_rotations(tmp_path):
     write_qm7(tmp_path / "qm7.mat")
     found = loadmat(tmp_path / "qm7.mat")
     turn, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))
@@ -49,7 +49,7 @@ def test_qm7_atoms_do_not_depend_on_the_pose(tmp_path):
     np.testing.assert_allclose(other.batch.adjacency.toarray(), same, atol=TOLERANCE[torch.float64])
 
 
-def test_qm7_refuses(tmp_path):
+def test_qm7_errors(tmp_path):
     path = tmp_path / "qm7.mat"
     write_qm7(path)
     with error_with("regression for qm7"):
@@ -69,7 +69,7 @@ def test_qm7_refuses(tmp_path):
 
 
 @needs_data
-def test_qm7_is_what_was_published():
+def test_qm7_has_the_published_statistics():
     graphs = read_graphs("qm7", REAL)
     found = summary(graphs)
     assert found["graphs"] == 7165

@@ -1,6 +1,5 @@
 """Molecules out of CSV files."""
 
-import builtins
 import sys
 from pathlib import Path
 
@@ -36,7 +35,7 @@ def test_molecules_by_hand(csv):
     graphs = read_graphs(csv("name,SMILES,y", "ethanol,CCO,1.5", "benzoate,[O-]C(=O)c1ccccc1,2"))
     assert graphs.name == "molecules"
     assert (graphs.ids, graphs.id_name) == (("CCO", "[O-]C(=O)c1ccccc1"), "smiles")
-    assert graphs.places.tolist() == [2, 3]
+    assert graphs.lines.tolist() == [2, 3]
     assert graphs.sizes.tolist() == [3, 9]
     assert graphs.task is None
     atoms = graphs.columns["atoms"]
@@ -81,7 +80,7 @@ def test_features_are_the_same_for_every_file(csv):
     assert encoding.encode(other).shape == (8, len(smiles.ATOM_FEATURES))
 
 
-def test_bad_smiles_are_listed_with_their_lines(csv, capfd):
+def test_invalid_smiles_are_listed_with_their_lines(csv, capfd):
     lines = [
         "smiles,y",
         "CCO,1",
@@ -99,12 +98,14 @@ def test_bad_smiles_are_listed_with_their_lines(csv, capfd):
         graphs = read_graphs(path, targets=["y"])
     (warning,) = told
     message = str(warning.message)
-    assert message.startswith(f"22 bad SMILES in {path} skipped: line 3 'C1CC', line 4 '', line 6")
+    assert message.startswith(
+        f"22 invalid SMILES in {path} skipped: line 3 'C1CC', line 4 '', line 6"
+    )
     assert message.endswith("line 23 'q13' and 2 more")
     assert message.count("line ") == 20
     assert "\n" not in message
     assert graphs.ids == ("CCO", "c1ccccc1")
-    assert graphs.places.tolist() == [2, 5]
+    assert graphs.lines.tolist() == [2, 5]
     assert graphs.targets.tolist() == [[1], [4]]
     with error_with("valid SMILES", "line 3 'C1CC'", "correct these lines"):
         read_graphs(path, targets=["y"], strict=True)
@@ -120,10 +121,10 @@ def test_bad_smiles_are_listed_with_their_lines(csv, capfd):
 def test_blocks_of_lines(csv):
     names = ["CCO", "C1CC", "c1ccccc1", "C", "N", "bad("]
     path = csv("SMILES;other", *(f"{name};1" for name in names))
-    with pytest.warns(HaarPoolWarning, match="2 bad SMILES .* line 3 'C1CC', line 7 'bad\\('"):
+    with pytest.warns(HaarPoolWarning, match="2 invalid SMILES .* line 3 'C1CC', line 7 'bad\\('"):
         blocks = list(stream_graphs(path, block=2))
     assert [block.ids for block in blocks] == [("CCO",), ("c1ccccc1", "C"), ("N",)]
-    assert [block.places.tolist() for block in blocks] == [[2], [4, 5], [6]]
+    assert [block.lines.tolist() for block in blocks] == [[2], [4, 5], [6]]
     whole = ["graph 0 (line 2)", "graph 1 (line 4)", "graph 2 (line 5)", "graph 3 (line 6)"]
     assert [block.where(g) for block in blocks for g in range(len(block))] == whole
     with pytest.warns(HaarPoolWarning):
@@ -140,7 +141,7 @@ def test_blocks_of_lines(csv):
     blocks.close()
 
 
-def test_a_stream_reads_no_further_than_it_must(csv, monkeypatch):
+def test_a_stream_reads_only_the_lines_it_needs(csv, monkeypatch):
     path = csv("smiles", *["CC"] * 5000)
     read = []
     rows = smiles.read_rows
@@ -158,7 +159,7 @@ def test_a_stream_reads_no_further_than_it_must(csv, monkeypatch):
 # ------------------------------------------------------------------ labels
 
 
-def test_classes_and_values_are_told_apart(csv):
+def test_the_task_follows_from_the_labels(csv):
     rows = [f"CCO,{'yes' if i % 3 else 'no'},{i % 2},{i * 0.5},{i},{i % 2 or ''}" for i in range(9)]
     path = csv("smiles,text,bit,real,count,gaps", *rows)
     read = {name: read_graphs(path, targets=[name]) for name in ("text", "bit", "real", "count")}
@@ -183,20 +184,20 @@ def test_several_targets(csv):
     )
     assert graphs.target_names == ("a", "b")
     assert graphs.is_labelled.all()
-    with error_with("one column of classes, or several of values", "'c'", "--task regression"):
+    with error_with("one column of classes, or several of values", "'c'", "task=regression"):
         read_graphs(path, targets=["a", "c"])
     with error_with("one column of classes"):
         read_graphs(path, targets=["a", "b"], task="classification")
     assert read_graphs(path, targets=["a", "c"], task="regression").targets.shape == (5, 2)
 
 
-def test_labels_that_are_none(csv):
+def test_labels_that_are_invalid_or_missing(csv):
     path = csv("smiles,y,empty", "CCO,1.5,", "CC,2.5,", "CO,much,nan", "C,4.5,")
-    with error_with("a number in the column 'y'", "line 4: 'much'", "--task classification"):
+    with error_with("a number in the column 'y'", "line 4: 'much'", "task=classification"):
         read_graphs(path, targets=["y"])
     with error_with("labels in the column 'empty'", "none"):
         read_graphs(path, targets=["empty"])
-    with error_with("a target column for regression", "--target"):
+    with error_with("a target column for task=regression", "targets=COLUMN"):
         read_graphs(path, task="regression")
     names = csv("smiles,id", *(f"C,molecule {i}" for i in range(30)))
     with error_with("a number in the column 'id'", "line 2: 'molecule 0'"):
@@ -237,10 +238,10 @@ def test_separators_marks_and_quotes(csv, mark):
                encoding="utf-8-sig")  # fmt: skip
     graphs = read_graphs(path, targets=["a name"])
     assert graphs.classes == ("b", f"with {mark} in it")
-    assert graphs.places.tolist() == [2, 4]
+    assert graphs.lines.tolist() == [2, 4]
 
 
-def test_a_separator_may_stand_in_names_and_cells(csv):
+def test_names_and_cells_may_contain_separators(csv):
     names = "smiles;name,with,commas;y"
     for cell in ("a", "a,b", "a,b,c"):
         graphs = read_graphs(csv(names, f"CCO;{cell};0.5", f"C;{cell};1.5"), targets=["y"])
@@ -248,7 +249,7 @@ def test_a_separator_may_stand_in_names_and_cells(csv):
     assert len(read_graphs(csv("smiles,a;b;c;d", "CCO,1", "C,2"))) == 2
     # No separator finds the column; that of the rows names those that there are.
     other = csv("structure;name,with,commas;y", "CCO;a;0.5")
-    with error_with("its columns are structure, name,with,commas, y", "pass --smiles"):
+    with error_with("its columns are structure, name,with,commas, y", "pass smiles=COLUMN"):
         read_graphs(other)
     assert len(read_graphs(csv("smiles", "CCO", "C"))) == 2
     with error_with("1 cells in each line", "line 2: 2"):
@@ -275,14 +276,14 @@ def test_each_column_once(csv):
         with error_with("each column once", "twice", "leave one out"):
             read_graphs(path, **options)
     both = csv("smiles,SMILES", "C,CC")
-    with error_with("a column 'smiles'", "2: smiles, SMILES", "pass --smiles"):
+    with error_with("a column 'smiles'", "2: smiles, SMILES", "pass smiles=COLUMN"):
         read_graphs(both)
     assert read_graphs(both, smiles="SMILES").sizes.tolist() == [2]
 
 
-def test_columns_that_are_not_there(csv):
+def test_unknown_columns(csv):
     path = csv("structure,value", "CCO,1")
-    with error_with("a column 'smiles'", "its columns are structure, value", "pass --smiles"):
+    with error_with("a column 'smiles'", "its columns are structure, value", "pass smiles=COLUMN"):
         read_graphs(path)
     with error_with("a column 'structur'", "did you mean structure"):
         read_graphs(path, smiles="structur")
@@ -308,11 +309,10 @@ def test_files_that_cannot_be_read(csv):
 
 
 def test_without_rdkit(csv, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("rdkit")]:
+    for name in [name for name in sys.modules if name.startswith("rdkit.")]:
         monkeypatch.delitem(sys.modules, name)
-    found = builtins.__import__
-    monkeypatch.setattr(smiles, "import_module", lambda name: found("no_such_" + name))
-    with error_with("RDKit", 'pip install "haarpool[chem]"'):
+    monkeypatch.setitem(sys.modules, "rdkit", None)
+    with error_with("the optional package 'rdkit'", 'pip install "haarpool[chem]"'):
         read_graphs(csv("smiles", "CCO"))
 
 

@@ -40,7 +40,7 @@ def test_random():
     assert other[0].digest() != splits[0].digest()
 
 
-def test_folds_test_each_graph_once_and_are_even():
+def test_each_graph_is_in_one_test_fold_and_classes_are_even():
     graphs = random_graphs(60, classes=3)
     splits = make_splits("kfold:10", graphs, repeats=2)
     assert len(splits) == 20
@@ -78,13 +78,13 @@ def test_scaffolds_stay_together():
     (split,) = make_splits("scaffold", random_graphs(30, ids=rare, id_name="smiles"))
     assert split.train.tolist() == list(range(5, 25))  # frequent scaffolds train
     assert [len(part) for part in split] == [20, 5, 5]
-    with pytest.raises(hp.HaarPoolError, match="SMILES for --split scaffold"):
+    with pytest.raises(hp.HaarPoolError, match="SMILES for split=scaffold"):
         make_splits("scaffold", random_graphs())
     with pytest.raises(hp.HaarPoolError, match="1 scaffolds of 50"):
         make_splits("scaffold", random_graphs(ids=("CC",) * 50, id_name="smiles"))
 
 
-def test_the_published_one():
+def test_published_split():
     parts = {"train": np.arange(30), "validation": np.arange(30, 40), "test": np.arange(40, 50)}
     graphs = random_graphs(split=parts)
     splits = make_splits("given", graphs, repeats=2)
@@ -107,7 +107,7 @@ def test_files(tmp_path):
 
 
 BAD = {
-    "no such rule": ("halves", "a split: random"),
+    "no such rule": ("halves", "split=random, scaffold"),
     "two folds": ("kfold:2", "K >= 3"),
     "folds in words": ("kfold:ten", "K >= 3"),
     "more folds than graphs": ("kfold:51", "at least 51 graphs"),
@@ -119,7 +119,7 @@ BAD_FILES = {
     "graph 50 of 50": ('{"train": [0], "validation": [50], "test": [1]}', "0..49"),
     "negative": ('{"train": [0], "validation": [-1], "test": [1]}', "got -1"),
     "not whole": ('{"train": [0.5], "validation": [1], "test": [2]}', "float64"),
-    "twice": ('{"train": [0, 7], "validation": [7], "test": [2]}', "graph 7 twice"),
+    "twice": ('{"train": [0, 7], "validation": [7], "test": [2]}', "graph 7 2 times"),
     "a number": ("7", "got int"),
 }
 

@@ -40,8 +40,8 @@ def graphs(drawn, monkeypatch, tmp_path):
 @pytest.fixture
 def small(monkeypatch):
     """The same procedure with a hundredth of the graphs."""
-    monkeypatch.setattr(triangles, "USUAL", triangles.Part(4, 25, 40))
-    monkeypatch.setattr(triangles, "LARGE", triangles.Part(26, 100, 5))
+    monkeypatch.setattr(triangles, "USUAL", triangles.GraphSizes(4, 25, 40))
+    monkeypatch.setattr(triangles, "LARGE", triangles.GraphSizes(26, 100, 5))
     monkeypatch.setattr(triangles, "SPLIT", (30, 5, 5))
 
 
@@ -69,7 +69,7 @@ def test_parts_are_like_the_published_ones(name, graphs):
     assert (np.diff(targets) >= 0).all() == (name != "test, large")
 
 
-def test_edges_are_as_many_as_the_procedure_says(drawn):
+def test_numbers_of_edges(drawn):
     possible = drawn.sizes * (drawn.sizes - 1) // 2
     assert (drawn.counts >= np.minimum(drawn.sizes, possible)).all()
     assert (drawn.counts < 2 * drawn.sizes).all()
@@ -83,10 +83,10 @@ def test_edges_are_as_many_as_the_procedure_says(drawn):
         assert len(keys) == last - first  # all adjacency matrices differ
 
 
-def test_every_pair_of_nodes_is_as_likely():
+def test_every_pair_of_nodes_is_equally_likely():
     """Uniform graphs: of n = 6 nodes each of the 15 pairs is an edge equally often."""
     rng = np.random.default_rng(1)
-    draws = triangles._draws(triangles.Part(6, 6, 1), rng)
+    draws = triangles._draw_blocks(triangles.GraphSizes(6, 6, 1), rng)
     block = next(draws)
     often = np.bincount(block.pairs, minlength=15) / len(block.sizes)
     share = block.counts.mean() / 15
@@ -105,15 +105,15 @@ def test_split_features_and_edges(graphs):
     assert abs(some - some.T).nnz == 0
 
 
-def test_a_seed_fixes_the_graphs(small):
+def test_a_seed_determines_the_graphs(small):
     one, same, other = (triangles.generate(seed, progress=False) for seed in (5, 5, 6))
     assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
     assert not np.array_equal(one.sizes, other.sizes)
-    with error_with("a seed in", "-1"):
+    with error_with("seed in 0..2147483647", "-1"):
         triangles.read_triangles(-1)
 
 
-def test_generated_once(small, monkeypatch, tmp_path):
+def test_graphs_are_generated_once(small, monkeypatch, tmp_path):
     monkeypatch.delenv("HAARPOOL_DATA", raising=False)
     monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path))
     monkeypatch.setattr(triangles, "published_split", lambda: None)
@@ -130,7 +130,7 @@ def test_generated_once(small, monkeypatch, tmp_path):
     assert read_graphs("triangles", seed=3).digest() == first.digest()
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "file"))
-    with pytest.warns(HaarPoolWarning, match="triangles are not cached"):
+    with pytest.warns(HaarPoolWarning, match="triangles dataset could not be cached"):
         assert read_graphs("triangles", seed=3).digest() == first.digest()
 
 

@@ -34,13 +34,13 @@ def test_everything_in_tu_layout(tmp_path):
     assert graphs.targets.tolist() == [1, 0]
 
 
-def test_task_is_found_or_forced(tmp_path):
+def test_the_task_follows_from_the_labels_or_is_given(tmp_path):
     folder = write_tiny_tu(tmp_path, graph_labels=None, graph_attributes="1, 2\nnan, 4\n")
     graphs = read_graphs(folder)
     assert (graphs.task, graphs.target_names) == ("regression", ("target 1", "target 2"))
     np.testing.assert_array_equal(graphs.targets, [[1, 2], [np.nan, 4]])
     assert graphs.is_labelled.all()
-    with error_with("labels of graphs for classification", "--task regression"):
+    with error_with("labels of graphs for task=classification", "task=regression"):
         read_graphs(folder, task="classification")
 
     write_tiny_tu(tmp_path, graph_attributes="0.5\n1.5\n")
@@ -61,9 +61,9 @@ def test_task_is_found_or_forced(tmp_path):
     write_tiny_tu(tmp_path, graph_labels=None)
     graphs = read_graphs(folder)
     assert graphs.task is graphs.targets is None
-    with error_with("labels of graphs for regression", "add the file"):
+    with error_with("labels of graphs for task=regression", "add the file"):
         read_graphs(folder, task="regression")
-    with error_with("the task classification or regression", "'ranking'"):
+    with error_with('task "classification" or "regression"', "'ranking'"):
         read_graphs(folder, task="ranking")
 
 
@@ -71,10 +71,10 @@ DAMAGE = {
     "a line cut off": ({"A": TINY["A"] + "4,"}, "2 numbers per line", "TINY_A.txt", "line 8: '4,'"),
     "a word": ({"A": "1, 2\n2, x\n"}, "TINY_A.txt", "line 2: '2, x'"),
     "a half": ({"A": "1, 2\n2, 1.5\n"}, "whole numbers", "line 2"),
-    "no such node": ({"A": "1, 2\n1, 6\n"}, "two of 1..5", "line 2: 1, 6"),
+    "no such node": ({"A": "1, 2\n1, 6\n"}, "two nodes of 1..5", "line 2: 1, 6"),
     "across graphs": ({"A": "1, 2\n2, 4\n"}, "in one graph", "line 2: 2, 4"),
-    "ids that fall": ({"graph_indicator": "1\n2\n1\n2\n2\n"}, "never fall", "line 3: 1"),
-    "ids that skip": ({"graph_indicator": "1\n1\n1\n3\n3\n"}, "never fall or skip", "line 4: 3"),
+    "ids that fall": ({"graph_indicator": "1\n2\n1\n2\n2\n"}, "ascending graph ids", "line 3: 1"),
+    "ids that skip": ({"graph_indicator": "1\n1\n1\n3\n3\n"}, "without gaps", "line 4: 3"),
     "ids from 0": ({"graph_indicator": "0\n0\n0\n1\n1\n"}, "ids from 1", "line 1: 0"),
     "no nodes": ({"graph_indicator": ""}, "ids from 1", "no lines"),
     "too few labels": ({"node_labels": "3\n"}, "5 lines, one per node", "node_labels", "1 lines"),
@@ -101,7 +101,7 @@ def test_damage_names_file_and_line(name, tmp_path):
         read_graphs(write_tiny_tu(tmp_path, **changes))
 
 
-def test_whole_numbers_may_be_written_as_others(tmp_path):
+def test_whole_numbers_may_have_a_decimal_point(tmp_path):
     graphs = read_graphs(write_tiny_tu(tmp_path, node_labels="3.0\n5\n3\n3\n9e0\n"))
     assert graphs.columns["labels"].tolist() == [[3], [5], [3], [3], [9]]
 
@@ -113,14 +113,14 @@ def test_whole_numbers_keep_all_digits(tmp_path):
         assert graphs.columns["labels"][:, 0].tolist() == labels
 
 
-def test_a_mark_at_the_start_is_skipped(tmp_path):
+def test_a_byte_order_mark_is_skipped(tmp_path):
     plain = read_graphs(write_tiny_tu(tmp_path)).digest()
     for path in tmp_path.glob("*.txt"):
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     assert read_graphs(tmp_path).digest() == plain
 
 
-def test_out_of_a_zip_file(tmp_path):
+def test_zip_files(tmp_path):
     folder = write_tiny_tu(tmp_path / "TINY")
     with zipfile.ZipFile(tmp_path / "OTHER.zip", "w") as packed:
         for path in folder.iterdir():
@@ -128,14 +128,14 @@ def test_out_of_a_zip_file(tmp_path):
     for source in (tmp_path / "OTHER.zip", "other"):
         assert read_graphs(source, tmp_path).digest() == read_graphs(folder).digest()
     (tmp_path / "OTHER.zip").write_bytes(b"PK nothing")
-    with error_with("readable text files", "OTHER.zip", "fetch them again"):
+    with error_with("readable text files", "OTHER.zip", "download them again"):
         read_graphs("OTHER", tmp_path)
     (folder / "TINY_A.txt").write_bytes(b"\xff\xfe")
     with error_with("readable text files", "decode"):
         read_graphs(folder)
 
 
-def test_a_digest_tells_edge_labels_apart(tmp_path):
+def test_digests_depend_on_edge_labels(tmp_path):
     one = read_graphs(write_tiny_tu(tmp_path)).digest()
     assert read_graphs(write_tiny_tu(tmp_path)).digest() == one
     assert read_graphs(write_tiny_tu(tmp_path, edge_labels="1\n2\n2\n4\n4\n1\n9\n")).digest() == one
@@ -150,7 +150,7 @@ def test_blocks_are_the_same_graphs(tmp_path):
     assert blocks[1].columns["labels"].tolist() == graphs.columns["labels"][3:].tolist()
 
 
-def test_a_part_knows_the_numbers_of_the_whole(tmp_path):
+def test_parts_keep_the_numbers_of_the_input(tmp_path):
     count = 12
     ids = "\n".join(str(1 + g // 2) for g in range(2 * count))
     only = dict.fromkeys(("graph_labels", "node_labels", "node_attributes", "edge_labels"))

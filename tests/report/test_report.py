@@ -74,7 +74,7 @@ def page(request, tmp_path_factory, molecule):
     return report_of(folder, replace(CASES[request.param](), chain=molecule))
 
 
-def test_needs_no_network_and_no_script(page):
+def test_the_page_needs_no_network_and_no_script(page):
     found = Page(page)
     assert not {"script", "link", "iframe", "img"} & {tag for tag, _ in found.tags}
     for link in found.values("src", "href", "xlink:href"):
@@ -84,7 +84,7 @@ def test_needs_no_network_and_no_script(page):
     assert set(re.findall(r"url\((.)", style)) <= {"#"}
 
 
-def test_ids_are_unique_and_references_lead_somewhere(page):
+def test_ids_are_unique_and_references_exist(page):
     found = Page(page)
     ids = found.values("id")
     assert len(ids) == len(set(ids))
@@ -94,7 +94,7 @@ def test_ids_are_unique_and_references_lead_somewhere(page):
     assert used <= set(ids)
 
 
-def test_is_small_and_has_a_name_for_every_figure(page):
+def test_the_page_is_small_and_every_picture_has_a_label(page):
     assert page.stat().st_size < 1_500_000
     words = set(re.findall(r"#333333|fill: #\w+", page.read_text("utf-8")))
     labels = Page(page).labels()
@@ -103,7 +103,7 @@ def test_is_small_and_has_a_name_for_every_figure(page):
     assert not {"#333333", "fill: #ffffff"} & words  # ink and paper are the page's
 
 
-def test_says_what_was_run(page):
+def test_the_page_shows_command_network_and_data(page):
     found = Page(page)
     assert "haarpool train MUTAG --repeats" in found.text
     for words in ("GC60-HP-FC60-FC180-FC60", "HaarPooling", "12,345 trained weights", "graph 17"):
@@ -125,7 +125,7 @@ def test_scores_have_a_spread_and_the_number_of_repeats(tmp_path):
     assert "single repeat" not in found.text
 
 
-def test_one_repeat_has_no_spread_and_a_warning(tmp_path):
+def test_one_repeat_has_no_spread_and_a_hint(tmp_path):
     run = record(repeats=1)
     run.result["scores"]["accuracy"]["test"] = score([0.8])
     found = Page(report_of(tmp_path, run))
@@ -221,7 +221,7 @@ def test_a_loss_over_many_magnitudes_has_a_logarithmic_axis():
     assert ax.get_yscale() == "log"
 
 
-def test_choose_wavelets_go_from_coarse_to_fine(molecule):
+def test_chosen_wavelets_go_from_coarse_to_fine(molecule):
     assert choose_wavelets(molecule) == [0, *molecule.sizes[-1:0:-1]]
     assert choose_wavelets(hp.Chain.from_parents([[0] * 10])) == [0, 1, 6, 9]
     assert choose_wavelets(hp.Chain.from_parents([[0]])) == [0]
@@ -230,7 +230,7 @@ def test_choose_wavelets_go_from_coarse_to_fine(molecule):
     assert choose_wavelets(deep)[0] == 0
 
 
-def test_is_the_same_page_every_time(tmp_path, molecule):
+def test_the_page_is_the_same_every_time(tmp_path, molecule):
     first = report_of(tmp_path, replace(record(), chain=molecule)).read_bytes()
     assert report_of(tmp_path, replace(record(), chain=molecule)).read_bytes() == first
 
@@ -431,7 +431,7 @@ def test_in_a_browser(browse, page):
 
 
 @pytest.mark.browser
-def test_the_browser_sees_what_is_wrong(browse):
+def test_the_browser_finds_defects(browse):
     wide = '<body><p style="width: 400px">wide</p><script>console.error("broken")</script>'
     cut = '<svg width="50" height="20"><text x="30" y="15">clipped</text></svg>'
     (_, phone, screen, *_), console = browse(f"<!doctype html>{wide}{cut}")

@@ -77,7 +77,7 @@ def from_data_list(graphs: Sequence[Any], name: str = "graphs", task: Task | Non
         try:
             rows, columns, weight, size, _ = edge_list(data)
         except HaarPoolError as error:
-            raise HaarPoolError(error.expected, f"in graph {g} {error.got}", error.remedy) from None
+            raise _wrong(g, error.expected, error.got, error.remedy) from None
         if size == 0:
             raise _wrong(g, "at least one node", "none", "drop empty graphs")
         edges.append(np.stack([rows, columns]).astype(np.int64))
@@ -156,4 +156,4 @@ def _targets(graphs: Sequence[Any], task: Task | None) -> Mapping[str, Any]:
 
 
 def _wrong(g: int, expected: str, got: str, remedy: str) -> HaarPoolError:
-    return HaarPoolError(expected, f"in graph {g} {got}", remedy)
+    return HaarPoolError(expected, f"{got} in graph {g}", remedy)

@@ -35,9 +35,9 @@ def load_dataset(
         **options: Further arguments of `read_graphs`.
 
     Example:
-        >>> dataset = load_dataset("MUTAG")
+        >>> dataset = load_dataset("rings")
         >>> dataset[0], dataset.num_classes
-        (Data(x=[17, 7], edge_index=[2, 38], edge_attr=[38, 4], y=[1]), 2)
+        (Data(x=[16, 3], edge_index=[2, 36], y=[1]), 2)
     """
     graphs = read_graphs(source, root, **options)
     return GraphDataset(graphs, Encoding.fit(graphs, features), transform)

@@ -47,9 +47,9 @@ def read_graphs(
             second.
 
     Example:
-        >>> graphs = read_graphs("MUTAG")
+        >>> graphs = read_graphs("rings")
         >>> len(graphs), graphs.task, graphs.classes, list(graphs.columns)
-        (188, 'classification', ('-1', '1'), ['labels'])
+        (240, 'classification', ('fused', 'linked'), ['labels'])
     """
     if task is not None:
         choice("task", task, ("classification", "regression"))
@@ -98,8 +98,8 @@ def stream_graphs(
         block: Number of graphs, or of lines of a CSV file, in a block.
 
     Example:
-        >>> [len(graphs) for graphs in stream_graphs("MUTAG", block=100)]
-        [100, 88]
+        >>> [len(graphs) for graphs in stream_graphs("rings", block=100)]
+        [100, 100, 40]
     """
     whole_number("block", block)
     path = find_dataset(source, root)
@@ -120,8 +120,8 @@ def as_graphs(graphs: Any) -> Graphs:
         graphs: `Graphs`, a list of PyG `Data`, a PyG dataset, or a source of `read_graphs`.
 
     Example:
-        >>> len(as_graphs("MUTAG"))
-        188
+        >>> len(as_graphs("rings"))
+        240
     """
     if isinstance(graphs, Graphs):
         return check_targets(graphs)

@@ -5,21 +5,22 @@ import threading
 import zipfile
 from functools import partial
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from haarpool.datasets import (
-    as_graphs,
     download,
     find_dataset,
+    is_available,
     known_datasets,
     local_source,
-    places,
+    locations,
     read_graphs,
 )
-from haarpool.datasets.names import TU_NAMES
-from helpers.commands import run_python
+from haarpool.datasets.tu_names import TU_NAMES
 from helpers.errors import error_with
 from helpers.files import write_qm7, write_tiny_tu
 
@@ -32,10 +33,26 @@ def _alone(monkeypatch, tmp_path):
     monkeypatch.setenv("HAARPOOL_TU_URL", "http://127.0.0.1:9")
 
 
-# ------------------------------------------------------------------ places
+@pytest.fixture
+def grakel(monkeypatch, tmp_path):
+    """A package grakel with other files as MUTAG, since the real one is not on every Python."""
+    folder = write_tiny_tu(tmp_path / "grakel" / "tests" / "data" / "MUTAG", "MUTAG")
+    spec = SimpleNamespace(origin=str(tmp_path / "grakel" / "__init__.py"))
+    monkeypatch.setattr(locations, "find_spec", lambda _: spec)
+    digests = {path.name: sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+    monkeypatch.setattr(locations, "GRAKEL", digests)
+    return folder
 
 
-def test_places_come_in_order(tmp_path, monkeypatch):
+@pytest.fixture
+def no_grakel(monkeypatch):
+    monkeypatch.setattr(locations, "find_spec", lambda _: None)
+
+
+# ------------------------------------------------------------------ locations
+
+
+def test_folders_are_searched_in_order(tmp_path, monkeypatch, grakel):
     first, second = tmp_path / "first", tmp_path / "second"
     for root in (first, second):
         write_tiny_tu(root / "TINY" / "raw")
@@ -49,10 +66,10 @@ def test_places_come_in_order(tmp_path, monkeypatch):
     assert find_dataset("mutag") == second / "MUTAG"
     assert find_dataset("mutag", first) == second / "MUTAG"  # both folders are searched
     monkeypatch.delenv("HAARPOOL_DATA")
-    assert "grakel" in find_dataset("mutag", first).parts
+    assert find_dataset("mutag", first) == grakel
 
 
-def test_a_path_is_never_looked_up_by_its_last_part(tmp_path, monkeypatch):
+def test_a_path_is_never_used_as_a_name(tmp_path, monkeypatch):
     root = tmp_path / "root"
     write_tiny_tu(root / "MUTAG" / "raw", "MUTAG")
     write_tiny_tu(root / "NCI1", "NCI1")
@@ -60,7 +77,7 @@ def test_a_path_is_never_looked_up_by_its_last_part(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for source in ("my/MUTAG", "./MUTAG", "MUTAG/", str(tmp_path / "no" / "NCI1"), "../NCI1"):
         for base in (None, root):
-            with error_with("which is not there", "check the path"):
+            with error_with("which does not exist", "check the path"):
                 find_dataset(source, base)
         assert local_source(source) is None
     (tmp_path / "MUTAG").mkdir()
@@ -76,18 +93,18 @@ def test_a_path_is_never_looked_up_by_its_last_part(tmp_path, monkeypatch):
     assert find_dataset("..").resolve() == root
 
 
-def test_no_folder_hides_a_known_name(tmp_path, monkeypatch):
+def test_an_empty_folder_does_not_hide_a_known_name(tmp_path, monkeypatch, grakel):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "MUTAG").mkdir()
     (tmp_path / "MUTAG" / "config.json").touch()
     (tmp_path / "triangles").touch()
-    assert "grakel" in find_dataset("MUTAG").parts
+    assert find_dataset("MUTAG") == grakel
     assert find_dataset("triangles") is None
     assert local_source("MUTAG") is local_source("triangles") is None
     (tmp_path / "run").mkdir()
     with error_with("the folder run without NAME_A.txt", "check the folder"):
         find_dataset("run")
-    # In a folder that should hold datasets an empty one is a mistake.
+    # In a folder of datasets, an empty folder is an error.
     with error_with("MUTAG without NAME_A.txt"):
         find_dataset("MUTAG", tmp_path)
     write_tiny_tu(tmp_path / "MUTAG", "MUTAG")
@@ -103,7 +120,7 @@ def test_sources_that_are_paths(tmp_path, monkeypatch):
         assert local_source(file) == local_source(f"./{file}") == expected
     assert local_source("OWN") == local_source(tmp_path / "OWN") == tmp_path / "OWN"
     assert local_source("NCI1") is local_source("nothing") is None
-    # What is found by its name below a folder of datasets is no path.
+    # A dataset that is found by its name is no path.
     write_tiny_tu(tmp_path / "root" / "OWN")
     assert local_source("OWN", "root") is None
     assert local_source("./OWN", "root") == tmp_path / "OWN"
@@ -111,25 +128,55 @@ def test_sources_that_are_paths(tmp_path, monkeypatch):
     assert local_source("OWN") is None
 
 
-def test_mutag_ships_with_grakel(monkeypatch, tmp_path):
+@pytest.mark.skipif(find_spec("grakel") is None, reason="grakel has no wheel for this Python")
+def test_mutag_in_grakel():
     graphs = read_graphs("MUTAG")
     assert (len(graphs), graphs.classes) == (188, ("-1", "1"))
-    monkeypatch.setitem(places.GRAKEL, "MUTAG_A.txt", "0" * 64)
+    assert is_available("MUTAG")
+
+
+def test_damaged_files_in_grakel(grakel):
+    (grakel / "MUTAG_A.txt").write_text("1, 2\n")
     with error_with("sha256", "MUTAG_A.txt", "reinstall grakel"):
         read_graphs("MUTAG")
-    # Where there is no grakel it is downloaded.
-    monkeypatch.setattr(places, "find_spec", lambda _: None)
+    assert not is_available("MUTAG")
+
+
+def test_mutag_without_grakel_and_network(no_grakel):
     with error_with(
-        "MUTAG here or at http://127.0.0.1:9/MUTAG.zip", "--root DIR or set HAARPOOL_DATA"
+        "MUTAG on this machine or at http://127.0.0.1:9/MUTAG.zip",
+        "root=DIR or set HAARPOOL_DATA",
+        "generated graphs (dataset rings)",
     ):
         read_graphs("MUTAG")
 
 
-def test_names_that_nobody_knows(tmp_path, monkeypatch):
-    monkeypatch.setattr(download, "urlopen", None)  # nobody asks the network
+def test_is_available(tmp_path, monkeypatch, no_grakel):
+    monkeypatch.setattr(download, "urlopen", None)  # any download would fail
+    monkeypatch.chdir(tmp_path)
+    for name in ("rings", "Triangles"):
+        assert is_available(name)
+    for source in ("MUTAG", "NCI1", "qm7", "no such name", "no/such/path", "molecules.csv"):
+        assert not is_available(source)
+    write_tiny_tu(tmp_path / "root" / "MUTAG", "MUTAG")
+    assert is_available("mutag", "root")
+    assert not is_available("mutag", "nowhere")
+    monkeypatch.setenv("HAARPOOL_DATA", "root")
+    assert is_available("mutag")
+    assert is_available("root/MUTAG")
+    (tmp_path / "root" / "NCI1").mkdir()
+    assert not is_available("NCI1")  # an empty folder in a folder of datasets is an error
+    (tmp_path / "m.csv").touch()
+    assert is_available("m.csv")
+    (tmp_path / "cache" / "downloads" / "QM7").mkdir(parents=True)
+    assert is_available("qm7")
+
+
+def test_unknown_names(tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "urlopen", None)  # any download would fail
     with error_with("'PROTEIN'", "did you mean PROTEINS"):
         read_graphs("PROTEIN")
-    with error_with("--root DIR or set HAARPOOL_DATA"):
+    with error_with("root=DIR or set HAARPOOL_DATA"):
         read_graphs("some own data")
     write_tiny_tu(tmp_path / "OWN")
     with error_with("did you mean OWN"):
@@ -141,9 +188,9 @@ def test_names_that_nobody_knows(tmp_path, monkeypatch):
         both.setenv("HAARPOOL_DATA", str(tmp_path / "more"))
         with error_with("has OWN, more; ", "more has MINE"):
             read_graphs("zzzzz", tmp_path)
-    with error_with("which is not there", "check the path"):
+    with error_with("which does not exist", "check the path"):
         read_graphs("molecules.csv")
-    with error_with("a folder that holds datasets", "nowhere", "check --root"):
+    with error_with("a folder that holds datasets", "nowhere", "check root="):
         read_graphs("MUTAG", tmp_path / "nowhere")
     (tmp_path / "EMPTY").mkdir()
     for source in ("EMPTY", tmp_path / "EMPTY"):
@@ -151,19 +198,15 @@ def test_names_that_nobody_knows(tmp_path, monkeypatch):
             read_graphs(source, tmp_path)
 
 
-def test_columns_are_for_csv_files():
-    with error_with("a CSV file", "'MUTAG' together with columns"):
-        read_graphs("MUTAG", targets=["y"])
-
-
-def test_known_datasets(tmp_path, monkeypatch):
+def test_known_datasets(tmp_path, monkeypatch, grakel):
     write_tiny_tu(tmp_path / "OWN")
     write_tiny_tu(tmp_path / "PROTEINS")
     known = known_datasets(tmp_path)
     assert known[0] == ("OWN", str(tmp_path / "OWN"))
     where = dict(known)
     assert where["PROTEINS"] == str(tmp_path / "PROTEINS")
-    assert (where["MUTAG"], where["triangles"]) == ("grakel", "generated")
+    assert where["MUTAG"] == "grakel"
+    assert where["triangles"] == where["rings"] == "generated"
     assert where["NCI1"] == where["qm7"] == "download"
     assert len(where) == len(known)
     write_tiny_tu(tmp_path / "more" / "MINE")
@@ -172,25 +215,6 @@ def test_known_datasets(tmp_path, monkeypatch):
     assert both["MINE"] == str(tmp_path / "more" / "MINE")
     assert both["OWN"] == where["OWN"]
     assert len({name.lower() for name in TU_NAMES}) == len(TU_NAMES) > 120
-
-
-def test_nothing_heavy_is_loaded(tmp_path):
-    write_tiny_tu(tmp_path / "TINY")
-    code = (
-        "import sys\nfrom haarpool.datasets import read_graphs, summary\n"
-        "import haarpool.datasets.encoding\nsummary(read_graphs(sys.argv[1]))\n"
-        "print({'torch', 'torch_geometric', 'rdkit', 'sklearn', 'grakel'} & set(sys.modules))"
-    )
-    assert run_python(code, tmp_path / "TINY").out == "set()\n"
-
-
-def test_any_form_of_graphs(tmp_path):
-    graphs = as_graphs(write_tiny_tu(tmp_path))
-    assert as_graphs(graphs) is graphs
-    with error_with("a list of PyG Data", "int"):
-        as_graphs(3)
-    with error_with("a PyG Data", "in graph 0 int"):
-        as_graphs([3])
 
 
 # ------------------------------------------------------------------ download
@@ -229,10 +253,10 @@ def test_download_into_the_cache(server, tmp_path, monkeypatch):
     assert dict(known_datasets())["KKI"] == str(downloads / "KKI")
     (folder / "KKI.zip").unlink()
     assert len(read_graphs("KKI")) == 2  # from the cache
-    with error_with("OHSU here or at", "404"):
+    with error_with("OHSU on this machine or at", "404"):
         read_graphs("OHSU")
     (folder / "OHSU.zip").write_bytes(b"no zip file")
-    with error_with("OHSU here or at", "--root DIR"):
+    with error_with("OHSU on this machine or at", "root=DIR"):
         read_graphs("OHSU")
     assert [path.name for path in downloads.iterdir()] == ["KKI"]
 
@@ -247,8 +271,8 @@ def test_a_server_that_never_answers(monkeypatch):
 
     release = threading.Event()
     monkeypatch.setattr(download, "urlopen", hang)
-    monkeypatch.setattr(download, "PATIENCE", 0.05)
-    with error_with("DD here or at", "no answer"):
+    monkeypatch.setattr(download, "TIMEOUT", 0.05)
+    with error_with("DD on this machine or at", "no answer"):
         read_graphs("DD")
     assert asked.is_set()
     release.set()
@@ -258,7 +282,7 @@ def test_qm7_is_downloaded_and_checked(server, tmp_path, monkeypatch):
     folder, address = server
     monkeypatch.setattr(download, "QM7_URL", f"{address}/qm7.mat")
     write_qm7(folder / "qm7.mat")
-    with error_with("QM7 here or at", "another file than the published one"):
+    with error_with("QM7 on this machine or at", "differs from the published one"):
         read_graphs("qm7")
     assert list((tmp_path / "cache" / "downloads").iterdir()) == []
     digest = sha256((folder / "qm7.mat").read_bytes()).hexdigest()
