@@ -18,12 +18,12 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(BIN)/$(PIP_INSTALL) --editable ".[dev]"
 	@touch $@
 
-demo: $(VENV)/installed ## train on MUTAG, write the report, predict
+demo: $(VENV)/installed ## train on MUTAG (or generated graphs), write the report, predict
 	@rm -rf build/demo
-	$(BIN)/haarpool train MUTAG --repeats 3 --out build/demo/mutag
-	$(BIN)/haarpool predict build/demo/mutag MUTAG --out build/demo/predictions.csv
+	$(BIN)/haarpool train --repeats 3 --out build/demo/run
+	$(BIN)/haarpool predict build/demo/run --out build/demo/predictions.csv
 	@head -4 build/demo/predictions.csv
-	@echo "look at build/demo/mutag/report.html and build/demo/predictions.csv"
+	@echo "look at build/demo/run/report.html and build/demo/predictions.csv"
 
 check: lint ## two minutes: style, types, imports, quick tests
 	$(PYTEST) -m "not slow and not browser" --hypothesis-profile=quick

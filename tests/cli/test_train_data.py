@@ -9,8 +9,10 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from haarpool import HaarPoolError
 from haarpool.datasets import find_dataset
 from helpers.commands import run_main
+from helpers.runs import train
 from helpers.tolerances import LOOSER
 
 pytestmark = pytest.mark.usefixtures("workplace")
@@ -171,3 +173,27 @@ def test_triangles_are_made_here(monkeypatch):
     config = json.loads(Path("run/config.json").read_text())
     assert config["training"]["split"] == "given"
     assert config["data"]["features"] == "degree"
+
+
+def test_without_a_dataset_mutag_is_used(without_data):
+    result = train(*SMALL, "--out", "run")
+    assert result["dataset"] == "MUTAG"
+    rows = run_main("predict", "run", "--quiet").out.splitlines()
+    assert len(rows) == 189  # the dataset of the run
+
+
+def test_without_mutag_the_first_run_uses_generated_graphs(without_data, monkeypatch):
+    """As on Python 3.13 without network, where no package contains MUTAG."""
+
+    def unreachable(*_):
+        raise HaarPoolError("MUTAG", "no network", "download it elsewhere")
+
+    monkeypatch.setattr("haarpool.datasets.locations._packaged_mutag", lambda: None)
+    monkeypatch.setattr("haarpool.datasets.locations.download_tu", unreachable)
+    output = run_main("train", *SMALL, "--out", "run", "--json")
+    assert json.loads(output.out)["dataset"] == "rings"
+    assert output.err.count("\n") == 1
+    assert "generated graphs" in output.err
+    assert len(run_main("predict", "run", "--quiet").out.splitlines()) == 241
+    # A name is never replaced.
+    assert "MUTAG" in run_main("train", "MUTAG", *SMALL, code=2).err

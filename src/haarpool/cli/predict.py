@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from haarpool.cli.parser import DATASET, add_data, new_command
+from haarpool.errors import HaarPoolError
 
 if TYPE_CHECKING:
     from haarpool._types import Floats
@@ -27,7 +28,9 @@ def add_command(commands: Any) -> None:
     )
     command.set_defaults(run=run, loads=("haarpool.training.trained_model",))
     command.add_argument("run_folder", metavar="RUN", help="folder that `haarpool train` wrote")
-    command.add_argument("input", metavar="INPUT", help=DATASET)
+    command.add_argument(
+        "input", metavar="INPUT", nargs="?", help=f"{DATASET} (default: the dataset of the run)"
+    )
     add_data(command, labels=False)
     output = command.add_argument_group("output")
     output.add_argument("--out", metavar="FILE", help="CSV file to write (default: stdout)")
@@ -46,10 +49,15 @@ def run(arguments: Namespace) -> None:
 
     folder = RunFolder.open(arguments.run_folder)
     model = load_model(folder, find_device(arguments.device))
-    smiles = arguments.smiles
-    if smiles is None and str(arguments.input).lower().endswith((".csv", ".tsv")):
-        smiles = folder.config()["data"].get("read", {}).get("smiles")
-    blocks = stream_graphs(arguments.input, arguments.root, smiles=smiles, strict=arguments.strict)
+    trained_on = folder.config()["data"].get("read", {})
+    source, root, smiles = arguments.input, arguments.root, arguments.smiles
+    if source is None:
+        if "source" not in trained_on:
+            raise HaarPoolError("an INPUT to predict", "none", "name a dataset or a file")
+        source, root = trained_on["source"], root or trained_on.get("root")
+    if smiles is None and str(source).lower().endswith((".csv", ".tsv")):
+        smiles = trained_on.get("smiles")
+    blocks = stream_graphs(source, root, smiles=smiles, strict=arguments.strict)
     hidden = True if arguments.quiet else None
     done = 0
     with (

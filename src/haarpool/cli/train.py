@@ -74,13 +74,15 @@ def run(arguments: Namespace) -> None:
 
 
 def _new_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run, RunFolder]:
-    from haarpool.datasets import read_graphs
+    from haarpool.datasets import default_dataset, read_graphs
     from haarpool.datasets.splits import as_json
     from haarpool.training.results import describe_run
     from haarpool.training.run import start_run
     from haarpool.training.run_folder import RunFolder
 
-    arguments.source = arguments.source or "MUTAG"
+    if arguments.source is None:
+        with group.main_first():
+            arguments.source = default_dataset(arguments.root)
     config, read = _config(arguments), _read_arguments(arguments)
     out = Path(arguments.out) if arguments.out else None
     if out is not None and group.is_main:
