@@ -184,7 +184,7 @@ CASES = {
     ),
     "seed negative": (lambda: hp.build_chain(GRAPH, 1, seed=-1), "seed in 0..", "-1", "seed=0"),
     "seed as float": (lambda: hp.build_chain(GRAPH, 1, seed=0.5), "seed in 0..", "0.5", "seed=0"),
-    "seed too large": (lambda: hp.build_chain(GRAPH, 1, seed=2**31), "seed in 0..", "2147", "seed=0"),
+    "seed too large": (lambda: hp.build_chain(GRAPH, 1, seed=2**31), "seed in", "2147", "seed=0"),
     "sizes grow": (lambda: hp.build_chain(GRAPH, sizes=[2, 3]), "never grow", "[2, 3]", "[16, 4"),
     "size zero": (lambda: hp.build_chain(GRAPH, sizes=[2, 0]), "sizes >= 1", "[2, 0]", "[16, 4"),
     "size as float": (lambda: hp.build_chain(GRAPH, sizes=[2.5]), "sizes >= 1", "2.5", "[16, 4"),

@@ -1,5 +1,4 @@
 import runpy
-import sys
 from pathlib import Path
 
 import networkx as nx
@@ -184,12 +183,10 @@ def test_draws_into_given_axes(karate):
         plot_chain(karate, Figure().subplots(1, 3))
 
 
-@pytest.mark.parametrize("module", ["matplotlib.figure", "networkx"])
 @pytest.mark.parametrize("plot", [plot_chain, plot_basis, plot_overview, draw_wavelets])
-def test_without_the_extra(monkeypatch, karate, plot, module):
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(hp.HaarPoolError, match=r'pip install "haarpool\[plot\]"'):
-        plot(karate)
+def test_a_plan_is_no_chain(karate, plot):
+    with pytest.raises(hp.HaarPoolError, match=r"a Chain, got TransformPlan.*plan\.chains"):
+        plot(hp.TransformPlan.from_chains([karate]))
 
 
 def test_karate_example(tmp_path, capsys, karate):
