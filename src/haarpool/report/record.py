@@ -56,7 +56,9 @@ class Predictions:
         """
         try:
             with open(folder.path / TEST, encoding="utf-8", newline="") as file:
-                _, *rows = csv.reader(file)
+                header, *rows = csv.reader(file)
+            if header[:2] != ["repeat", "graph"] or not rows:
+                raise ValueError("no columns repeat and graph, or no rows")
             repeat, graph = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2).T
             if data["task"] == "classification":
                 number = {name: c for c, name in enumerate(data["classes"])}
