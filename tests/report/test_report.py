@@ -289,16 +289,18 @@ DAMAGED = {
     "no folder": (None, None, "a run folder at", "no folder"),
     "no config": ("config.json", None, "a run folder at", "a folder without config.json"),
     "a newer format": ("config.json", b'{"format": 99}', "a run of format 1", "format 99"),
-    "config without data": ("config.json", b'{"format": 1}', "config.json", "no section data"),
-    "no result": ("result.json", None, "a complete run", "complete it: haarpool train --resume"),
+    "config without data": ("config.json", b'{"format": 1}', "config.json", "KeyError: 'data'"),
+    "no result": ("result.json", None, "a complete run", "resume the run with `haarpool train`"),
     "half a result": ("result.json", b'{"metric": ', "an undamaged result.json", "train again"),
-    "an empty result": ("result.json", b"{}", "metric is one of its scores", "result.json"),
+    "an empty result": ("result.json", b"{}", "an undamaged result.json", "'repeats'"),
     "no metrics": ("metrics.jsonl", None, "an undamaged metrics.jsonl", "no epoch"),
     "no predictions": ("test.csv", None, "an undamaged test.csv", "train again"),
     "an empty test.csv": ("test.csv", b"", "an undamaged test.csv", "train again"),
-    "an unknown class": ("test.csv", b"repeat\n0,1,x,class 1\n", "test.csv", "'x'"),
-    "half a row": ("test.csv", b"repeat\n0,1,class 1\n", "test.csv", "train again"),
-    "words for numbers": ("test.csv", b"repeat\na,b,class 1,class 1\n", "test.csv", "'a'"),
+    "an unknown class": ("test.csv", b"repeat,graph\n0,1,x,class 1\n", "test.csv", "'x'"),
+    "an epoch without loss": ("metrics.jsonl", b'{"repeat": 0}', "metrics.jsonl", "'epoch'"),
+    "other metrics": ("metrics.jsonl", b"7", "an undamaged metrics.jsonl", "TypeError"),
+    "half a row": ("test.csv", b"repeat,graph\n0,1,class 1\n", "test.csv", "train again"),
+    "words for numbers": ("test.csv", b"repeat,graph\na,b,class 1,class 1\n", "test.csv", "'a'"),
     "no text": ("test.csv", b"\xff\xfe", "an undamaged test.csv", "utf-8"),
     "a damaged chain": ("example_chain.npz", b"PK", "example_chain.npz", "delete the file"),
 }
@@ -317,11 +319,28 @@ def test_damaged_files_are_errors(name, tmp_path):
     assert not (folder / "report.html").exists()
 
 
-def test_files_of_different_runs_are_an_error(tmp_path):
-    run = record()
-    run.result["best_epoch"].pop()
-    with error_with("a complete run in", "files that do not fit together", "train again"):
-        report_of(tmp_path, run)
+def test_incomplete_results_are_errors(tmp_path):
+    for name, change in {
+        "best_epoch": lambda result: result["best_epoch"].pop(),
+        "model_of_repeat": lambda result: result.update(model_of_repeat=3),
+        "metric": lambda result: result.update(metric="mae"),
+        "mean": lambda result: result["scores"]["f1"]["test"].pop("mean"),
+        "train": lambda result: result["graphs"].pop("train"),
+    }.items():
+        run = record()
+        change(run.result)
+        write_run(tmp_path / name, run)
+        with error_with("an undamaged result.json", "train again"):
+            write_report(tmp_path / name)
+
+
+def test_incomplete_configurations_are_errors(tmp_path):
+    for section in ("data", "model", "chain", "training", "versions", "command"):
+        run = record()
+        del run.config[section]
+        write_run(tmp_path / section, run)
+        with error_with("an undamaged config.json", section, "train again"):
+            write_report(tmp_path / section)
 
 
 def test_records_are_checked():
