@@ -335,7 +335,7 @@ def test_incomplete_results_are_errors(tmp_path):
 
 
 def test_incomplete_configurations_are_errors(tmp_path):
-    for section in ("data", "model", "chain", "training", "versions", "command"):
+    for section in ("model", "chain", "training", "versions", "command"):
         run = record()
         del run.config[section]
         write_run(tmp_path / section, run)
@@ -343,29 +343,17 @@ def test_incomplete_configurations_are_errors(tmp_path):
             write_report(tmp_path / section)
 
 
-def test_records_are_checked():
+def test_predictions_are_checked():
     run = record()
-    whole = {"config": run.config, "epochs": run.epochs, "result": run.result, "test": run.test}
-    some = Predictions(
-        *(getattr(run.test, n)[:1] for n in ("repeat", "graph")), *np.array([[9], [0]])
-    )
-    for change, message in (
-        (
-            {"config": {"data": {}}},
-            "expected a configuration with command, data.*no command, model",
-        ),
-        ({"epochs": []}, "expected at least one epoch, got none"),
-        ({"result": run.result | {"metric": "mae"}}, "whose metric is one of its scores.*'mae'"),
-        ({"test": some}, r"predictions of the classes.*shape \(1,\) for classification"),
-    ):
-        with pytest.raises(hp.HaarPoolError, match=message) as error:
-            RunRecord(**(whole | change))
-        assert "\n" not in str(error.value)
+    target, prediction = np.array([[9], [0]])
+    unknown_class = Predictions(run.test.repeat[:1], run.test.graph[:1], target, prediction)
+    with error_with("predictions of the classes", "shape (1,) for classification", "same run"):
+        replace(run, test=unknown_class)
     values = record("regression", targets=2)
     values.config["data"]["target_names"].append("one more")
-    with pytest.raises(hp.HaarPoolError, match=r"target names.*\(57, 2\) for regression"):
+    with error_with("target names", "(57, 2) for regression"):
         replace(values)
-    with pytest.raises(hp.HaarPoolError, match=r"expected repeat \(n,\).*\(3,\), \(2,\)"):
+    with error_with("expected repeat (n,)", "(3,), (2,)"):
         Predictions(np.zeros(3), np.zeros(2), np.zeros(3), np.zeros(3))
 
 

@@ -170,11 +170,11 @@ class _Parser:
             bond = molecule.GetBondWithIdx(i)
             begin.append(bond.GetBeginAtomIdx())
             end.append(bond.GetEndAtomIdx())
-            key = (
+            bond_key = (
                 bond.GetBondTypeAsDouble(), bond.GetIsConjugated(), bond.IsInRing(),
                 stereo and bond.GetStereo().name != "STEREONONE",
             )  # fmt: skip
-            bonds.append(bond_kinds.setdefault(key, len(bond_kinds)))
+            bonds.append(bond_kinds.setdefault(bond_key, len(bond_kinds)))
         return _Molecule(row, atoms, begin, end, bonds)
 
     def finish(self, strict: bool) -> None:

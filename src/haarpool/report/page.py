@@ -6,10 +6,9 @@ from importlib import resources
 from os import PathLike
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined, UndefinedError
+from jinja2 import Environment, StrictUndefined
 
 from haarpool._files import write_text
-from haarpool.errors import HaarPoolError
 from haarpool.report import tables
 from haarpool.report.pictures import MAX_DRAWN, draw
 from haarpool.report.record import RunRecord
@@ -25,17 +24,7 @@ def write_report(folder: str | PathLike[str]) -> Path:
     Returns:
         Path of the report.
     """
-    record = RunRecord.read(folder)
-    try:
-        page = render_report(record)
-    except HaarPoolError:
-        raise
-    except (LookupError, TypeError, ValueError, AttributeError, UndefinedError) as error:
-        raise HaarPoolError(
-            f"a complete run in {folder}",
-            f"files that do not fit together ({type(error).__name__}: {error})",
-            "train again",
-        ) from error
+    page = render_report(RunRecord.read(folder))
     path = Path(folder) / REPORT
     write_text(path, page)
     return path

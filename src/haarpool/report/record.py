@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from haarpool._types import Ints
 from haarpool.chains.chain import Chain
 from haarpool.errors import HaarPoolError
-from haarpool.training.run_folder import EXAMPLE_CHAIN, METRICS, RESULT, TEST, RunFolder
-
-SECTIONS = ("command", "data", "model", "chain", "training", "versions")
+from haarpool.nn.architecture import Architecture
+from haarpool.training.run_folder import CONFIG, EXAMPLE_CHAIN, METRICS, RESULT, TEST, RunFolder
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,30 +105,21 @@ class RunRecord:
                 f"no {RESULT}",
                 f"resume the run with `haarpool train` (resume={path})",
             )
-        config, result = folder.config(), folder.read_json(RESULT)
-        if not isinstance(data := config.get("data"), Mapping):
-            raise folder.damaged("config.json", "no section data")
-        test, epochs = Predictions.read(folder, data), folder.read_metrics()
-        if not epochs:
-            raise folder.damaged(METRICS, "no epoch")
+        config, result, epochs = folder.config(), folder.read_json(RESULT), folder.read_metrics()
+        for name, content, check in (
+            (CONFIG, config, _check_config),
+            (RESULT, result, _check_result),
+            (METRICS, epochs, _check_epochs),
+        ):
+            try:
+                check(content)
+            except (LookupError, TypeError, ValueError, AttributeError) as error:
+                raise folder.damaged(name, f"{type(error).__name__}: {error}") from error
+        test = Predictions.read(folder, config["data"])
         return cls(config, epochs, result, test, _example_chain(folder))
 
     def __post_init__(self) -> None:
-        """Check that all parts are there and fit together."""
-        if missing := [name for name in SECTIONS if name not in self.config]:
-            raise HaarPoolError(
-                f"a configuration with {', '.join(SECTIONS)}",
-                f"no {', '.join(missing)}",
-                "use config.json of a complete run",
-            )
-        if not self.epochs:
-            raise HaarPoolError("at least one epoch", "none", "use metrics.jsonl of a run")
-        if (metric := self.result.get("metric")) not in (scores := self.result.get("scores", {})):
-            raise HaarPoolError(
-                "a result whose metric is one of its scores",
-                f"metric {metric!r} and scores {list(scores)}",
-                "use result.json of a complete run",
-            )
+        """Check that the predictions fit to the configuration."""
         if not self._predictions_fit():
             raise HaarPoolError(
                 "predictions of the classes or target names in the configuration",
@@ -154,6 +144,48 @@ class RunRecord:
     def is_regression(self) -> bool:
         """True if values are predicted, not classes."""
         return bool(self.config["data"]["task"] == "regression")
+
+
+# ---------------------------------------------------------------------- checks of the files
+
+
+def _check_config(config: Any) -> None:
+    """Access everything that the report shows; any error means that the file is damaged."""
+    data = config["data"]
+    for name in ("name", "task", "classes", "target_names"):
+        len(data[name])
+    for section in (data["summary"], config["model"], config["training"], config["versions"]):
+        section.items()
+    int(data["width"])
+    Architecture.parse(config["model"]["arch"])
+    if config["chain"] is not None:
+        config["chain"].items()
+    config["command"].split()
+    config["training"]["split"].split()
+
+
+def _check_result(result: Any) -> None:
+    """Access everything that the report shows; any error means that the file is damaged."""
+    repeats = int(result["repeats"])
+    parts = [result["graphs"][part] for part in ("train", "validation", "test")]
+    scores = [score[part] for score in result["scores"].values() for part in ("validation", "test")]
+    columns = [result["best_epoch"], *parts, *(score["each"] for score in scores)]
+    if any(len(column) != repeats for column in columns) or repeats < 1:
+        raise ValueError(f"lists that do not have {repeats} entries, one per repeat")
+    for score in scores:
+        float(score["mean"] or 0) + float(score["std"] or 0)
+    result["best_epoch"][result["model_of_repeat"]]
+    if result["metric"] not in result["scores"]:
+        raise ValueError(f"no scores for the metric {result['metric']!r}")
+
+
+def _check_epochs(epochs: Any) -> None:
+    """Access everything that the report shows; any error means that the file is damaged."""
+    if not epochs:
+        raise ValueError("no epoch")
+    for line in epochs:
+        for name in ("repeat", "epoch", "train_loss", "validation_loss"):
+            float(line[name] if line[name] is not None else 0)
 
 
 def _example_chain(folder: RunFolder) -> Chain | None:

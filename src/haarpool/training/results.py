@@ -76,7 +76,10 @@ def write_results(run: Run, folder: RunFolder) -> None:
     """Write the model, the test predictions, the scores and the chain that the report shows."""
     assert run.model is not None
     folder.write_tensors(MODEL, model_tensors(run.model))
-    with atomic_write(folder.path / TEST) as partial, open(partial, "w", newline="") as file:
+    with (
+        atomic_write(folder.path / TEST) as partial,
+        open(partial, "w", encoding="utf-8", newline="") as file,
+    ):
         writer = csv.writer(file)
         writer.writerow(["repeat", "graph", *_test_columns(run)])
         writer.writerows(_test_rows(run))
