@@ -225,7 +225,7 @@ def test_a_cache_that_can_only_be_read(cache, monkeypatch):
 
 def test_a_locked_cache_is_waited_for_or_left_alone(cache, monkeypatch):
     monkeypatch.setattr(import_module("haarpool.chains.cache"), "WAIT", 0.5)
-    monkeypatch.setattr(import_module("haarpool.chains.dataset_chains"), "BLOCK", 1)
+    monkeypatch.setattr(import_module("haarpool.chains.dataset_chains"), "BLOCK_GRAPHS", 1)
     dataset = random_graphs(5)
     hp.precompute(dataset, 3, cache=cache)
     other = sqlite3.connect(cache / "chains.sqlite", isolation_level=None)

@@ -107,7 +107,7 @@ def test_chains_are_a_sequence():
 
 
 def test_more_graphs_than_a_block(monkeypatch):
-    monkeypatch.setattr(import_module("haarpool.chains.dataset_chains"), "BLOCK", 4)
+    monkeypatch.setattr(import_module("haarpool.chains.dataset_chains"), "BLOCK_GRAPHS", 4)
     dataset = random_graphs(11)
     chains = hp.precompute(dataset + dataset[:3], 2, cache=False)
     assert list(chains) == [hp.build_chain(graph, 2) for graph in dataset + dataset[:3]]

@@ -58,7 +58,9 @@ class Recipe:
         Recipe(num_levels=2, method='kmeans', sizes=(8, 2), n_init=3)
     """
 
-    num_levels: int | None = setting(None, "number of coarsening steps", flag="levels", metavar="K")
+    num_levels: int | None = setting(
+        None, "number of coarsening steps", flag="levels", metavar="K", type=int
+    )
     ratio: float | tuple[float, ...] = setting(
         0.5, "share of the nodes kept per step", metavar="R[,R]"
     )

@@ -56,7 +56,9 @@ def add_settings(
         else:
             numeric = type(default) in (int, float) and "," not in metadata.get("metavar", "")
             kind = {"type": type(default)} if numeric else {}
-            kind |= {key: metadata[key] for key in ("metavar", "choices") if key in metadata}
+            kind |= {
+                key: metadata[key] for key in ("metavar", "choices", "type") if key in metadata
+            }
             text += "" if default is None else f" (default: {default})"
         group.add_argument(flag_of(name, metadata), dest=name, help=text, **kind)
 
