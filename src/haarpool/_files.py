@@ -94,6 +94,3 @@ def unreadable(path: str | PathLike[str], reason: Exception) -> HaarPoolError:
         f"{path}, which cannot be read ({reason})",
         "the file is damaged or has other content; write it again",
     )
-
-
-written_whole = atomic_write  # the former name, until all callers use the new one

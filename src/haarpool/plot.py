@@ -55,7 +55,7 @@ def plot_chain(chain: Chain, axes: AxesRow | None = None, *, seed: int = 0) -> F
     """
     check_chain(chain)
     row = _row(axes, chain.num_levels + 1)
-    _draw_chain(chain, row, _layout(chain.adjacency(0), seed, clusters=chain.parents[0]))
+    _draw_chain(chain, row, _node_positions(chain.adjacency(0), seed, clusters=chain.parents[0]))
     if axes is None:
         _add_legend(row)
     return _figure(row)
@@ -73,7 +73,7 @@ def plot_chains(chains: Mapping[str, Chain], *, title: str = "", seed: int = 0) 
         check_chain(chain)
     rows = _grid(len(chains), max(chain.num_levels + 1 for chain in chains.values()))
     first = next(iter(chains.values()))
-    position = _layout(first.adjacency(0), seed)
+    position = _node_positions(first.adjacency(0), seed)
     for (name, chain), row in zip(chains.items(), rows, strict=True):
         _draw_chain(chain, row[: chain.num_levels + 1], position)
         for empty in row[chain.num_levels + 1 :]:
@@ -132,7 +132,7 @@ def plot_wavelets(
     _check_size(chain)
     row = _row(axes, len(columns))
     graph = chain.adjacency(0)
-    position = _layout(graph, seed, clusters=chain.parents[0])
+    position = _node_positions(graph, seed, clusters=chain.parents[0])
     x, y = position.T
     vectors = haar_basis(chain)[:, list(columns)].toarray()
     entry = _entry_colours(np.abs(vectors).max())
@@ -231,7 +231,7 @@ def _node_area(ax: Axes, chain: Chain) -> float:
     return float(0.13 * (72 * inches.min()) ** 2 / max(chain.sizes[0], 24))
 
 
-def _layout(adjacency: sparse.csr_array, seed: int, clusters: Ints | None = None) -> Floats:
+def _node_positions(adjacency: sparse.csr_array, seed: int, clusters: Ints | None = None) -> Floats:
     """Compute positions by distances in the graph.
 
     Args:
@@ -244,7 +244,7 @@ def _layout(adjacency: sparse.csr_array, seed: int, clusters: Ints | None = None
     """
     graph = adjacency.tocoo()
     network = nx.from_scipy_sparse_array(graph)
-    position = nx.spring_layout(network, weight=None, seed=seed)
+    position = nx.spring_node_positions(network, weight=None, seed=seed)
     if len(network) <= 300:  # for more nodes, Kamada-Kawai is too slow
         graph.data = np.ones(graph.nnz)
         if clusters is not None:
@@ -253,7 +253,7 @@ def _layout(adjacency: sparse.csr_array, seed: int, clusters: Ints | None = None
         unreachable = np.isinf(distance)  # other components: a bit more than the largest distance
         distance[unreachable] = distance[~unreachable].max() + 1
         table = {u: dict(enumerate(row)) for u, row in enumerate(distance.tolist())}
-        position = nx.kamada_kawai_layout(network, dist=table, pos=position)
+        position = nx.kamada_kawai_node_positions(network, dist=table, pos=position)
     return np.array([position[v] for v in range(adjacency.shape[0])])
 
 

@@ -12,8 +12,6 @@ from haarpool.chains.adjacency import entry_rows
 from haarpool.chains.chain import Chain, check_chain
 from haarpool.chains.graph_batch import GraphBatch, coarse_batch
 
-Steps = tuple[list[Ints], list[float]]  # parent vector and seconds of each step of a graph
-
 
 class StepQuality(NamedTuple):
     """Statistics of one step of a chain, or their means over the chains of a dataset.
@@ -85,11 +83,13 @@ def _statistics(batch: GraphBatch, parent: Ints, start: Ints) -> Floats:
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-def dataset_quality(batches: Iterable[tuple[GraphBatch, list[Steps]]]) -> list[StepQuality]:
+def dataset_quality(
+    batches: Iterable[tuple[GraphBatch, list[tuple[list[Ints], list[float]]]]],
+) -> list[StepQuality]:
     """Return the means per level over the graphs with more than one node on it.
 
     Args:
-        batches: Batches of graphs, each with the steps of its graphs.
+        batches: Batches of graphs, each with the parent vectors and seconds of its graphs.
     """
     levels: dict[int, list[Floats]] = {}
     for batch, steps in batches:

@@ -101,7 +101,7 @@ def increment(key: str, tensors: Mapping[str, Tensor]) -> Any:
 @cache  # collating calls it often
 def growing_rows(key: str) -> slice | None:
     """Return the rows of `haar_growth` for a key, or `None` if it has no increments."""
-    kind, level = _parts(key)
+    kind, level = _kind_and_level(key)
     start = level * _STRIDE
     if kind == "tree":
         return slice(start, start + len(Tree))
@@ -134,10 +134,10 @@ def _growth(counts: list[Ints], nonzeros: list[Ints]) -> Ints:
 @cache
 def is_chain_key(key: str) -> bool:
     """Whether a key belongs to the tensors of a chain."""
-    return key == GROWTH or _parts(key)[0] in _KINDS
+    return key == GROWTH or _kind_and_level(key)[0] in _KINDS
 
 
-def _parts(key: str) -> tuple[str, int]:
+def _kind_and_level(key: str) -> tuple[str, int]:
     prefix, _, rest = key.partition("_")
     kind, _, level = rest.partition("_")
     return (kind, int(level)) if prefix == "haar" and level.isdecimal() else ("", -1)
@@ -202,8 +202,8 @@ def joined_tensors(
         links, weights, num_links = _links(forest, j, levels[j])
         arrays |= {f"haar_links_{j}": links, f"haar_weights_{j}": weights}
         lengths |= {f"haar_links_{j}": num_links, f"haar_weights_{j}": num_links}
-    for key in sorted(matrices, key=lambda key: _parts(key)[1]):
-        arrays[key], lengths[key] = matrices[key], nonzeros[_parts(key)[1]]
+    for key in sorted(matrices, key=lambda key: _kind_and_level(key)[1]):
+        arrays[key], lengths[key] = matrices[key], nonzeros[_kind_and_level(key)[1]]
     tensors = {key: torch.from_numpy(np.ascontiguousarray(array)) for key, array in arrays.items()}
     for j in range(1, K + 1):
         tensors[f"haar_weights_{j}"] = tensors[f"haar_weights_{j}"].to(dtype)
@@ -316,30 +316,30 @@ def _bases(
             yield j + 1, _MatrixEntries(vector, node, value)
         if j == 0:
             break
-        rows, columns, entries = _details(forest, levels, j)
+        rows, columns, values = _details(forest, levels, j)
         vector += (levels[j].start - levels[j + 1].start)[graph[node]]
         node, vector = np.concatenate([node, rows]), np.concatenate([vector, columns])
         order = np.lexsort((vector, node))
         node, vector = node[order], vector[order]
-        value = np.concatenate([value, entries])[order]
+        value = np.concatenate([value, values])[order]
         count = np.bincount(node)
         start = _starts(count)
     if details:
-        rows, columns, entries = _details(forest, levels, 0)
+        rows, columns, values = _details(forest, levels, 0)
         order = np.lexsort((columns, rows))
-        yield 0, _MatrixEntries(columns[order], rows[order], entries[order])
+        yield 0, _MatrixEntries(columns[order], rows[order], values[order])
 
 
 def _details(forest: Chain, levels: list[_LevelNodes], level: int) -> tuple[Ints, Ints, Floats]:
     """Return rows, columns and values of D_j, its columns after the coarse ones of each graph."""
-    rows, columns, entries = detail_entries(forest, level)
+    rows, columns, values = detail_entries(forest, level)
     fine, coarse = levels[level], levels[level + 1]
     # The first entries are one per column; the columns of a graph are already in order.
     graph = fine.graph[rows[: columns.max(initial=-1) + 1]]
     number = np.empty_like(graph)
     number[np.argsort(graph, kind="stable")] = np.arange(len(graph))
     number += (fine.start + coarse.num_nodes - _starts(fine.num_nodes - coarse.num_nodes))[graph]
-    return rows, number[columns], entries
+    return rows, number[columns], values
 
 
 def _sums(graph: Ints, values: Ints, num_graphs: int) -> Ints:

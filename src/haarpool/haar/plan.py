@@ -44,18 +44,18 @@ class ClusterBlock:
     r = sqrt(m), h = r · f, and sums over members of the same cluster:
 
         coarse      s   = norm · Σ_t h_t
-        detail      d_t = own_t · h_t - others_t · Σ_{i>t} h_i
-        transposed  f_i = r_i · (norm · s + own_i · d_i - Σ_{t<i} others_t · d_t)
+        detail      d_t = a_t · h_t - b_t · Σ_{i>t} h_i
+        transposed  f_i = r_i · (norm · s + a_i · d_i - Σ_{t<i} b_t · d_t)
     """
 
     nodes: Tensor  # (n,) node id of each row, its row in a signal on this level
     ranks: Tensor  # (n,) rank of this node, its row in the result of the level below
     cluster: Tensor  # (n,) number of its cluster in the block
     details: Tensor  # rows of all members except the last of each cluster
-    r: Tensor  # (n, 1)
-    own: Tensor  # (n, 1), zero at the last member of a cluster
-    others: Tensor  # (n, 1), zero at the last member of a cluster
-    norm: Tensor  # (clusters, 1)
+    r: Tensor  # (n, 1) sqrt(m_t)
+    a: Tensor  # (n, 1) sqrt(M_{t+1} / (M_t m_t)), zero at the last member of a cluster
+    b: Tensor  # (n, 1) sqrt(m_t / (M_t M_{t+1})), zero at the last member of a cluster
+    norm: Tensor  # (clusters, 1) 1 / sqrt(M_0)
     pairings: tuple[Pairing, ...]
     coarse_rows: slice  # the clusters of the block among all clusters of the level
     detail_rows: slice  # its details among all details of the level
@@ -132,7 +132,9 @@ class TransformPlan:
         totals = tuple(int(n) for n in sizes.sum(axis=0))
         layouts = None
         if len(chains) > 1:
-            layouts = tuple(_layout(sizes[:, j:], device) for j in range(sizes.shape[1]))
+            layouts = tuple(
+                _coefficient_layout(sizes[:, j:], device) for j in range(sizes.shape[1])
+            )
         return cls(chains, sizes, totals, steps, layouts, device)
 
     def to(self, device: torch.device | str) -> TransformPlan:
@@ -201,7 +203,7 @@ def _blocks(
     before = np.concatenate([[0.0], np.cumsum(m)])  # whole numbers: differences are exact
     M = np.repeat(before[end], sizes) - before[:-1]
     M_next = M - m  # M_{t+1}, zero at the last member
-    others = np.sqrt(np.divide(m, M * M_next, out=np.zeros_like(m), where=M_next > 0))
+    b = np.sqrt(np.divide(m, M * M_next, out=np.zeros_like(m), where=M_next > 0))
 
     def tensor(array: NDArray[Any], dtype: type = np.int64) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array, dtype)).to(device)
@@ -220,8 +222,8 @@ def _blocks(
             cluster=tensor(np.repeat(np.arange(c1 - c0), inside)),
             details=tensor(np.flatnonzero(M_next[rows] > 0)),
             r=column(np.sqrt(m[rows])),
-            own=column(np.sqrt(M_next[rows] / (M[rows] * m[rows]))),
-            others=column(others[rows]),
+            a=column(np.sqrt(M_next[rows] / (M[rows] * m[rows]))),
+            b=column(b[rows]),
             norm=column(1 / np.sqrt(M[end[c0:c1] - inside])),
             pairings=tuple(Pairing(*map(tensor, pairing)) for pairing in _pairings(inside)),
             coarse_rows=slice(c0, c1),
@@ -231,7 +233,7 @@ def _blocks(
     return tuple(blocks)
 
 
-def _layout(graph_sizes: Ints, device: torch.device) -> CoefficientLayout:
+def _coefficient_layout(graph_sizes: Ints, device: torch.device) -> CoefficientLayout:
     """Build the layout of level j from the sizes on levels j..K, shape (graphs, K - j + 1)."""
     size, *_ = sizes = graph_sizes.T
     begin = np.cumsum(size) - size

@@ -61,9 +61,9 @@ def _whole_weights(graph: sparse.csr_array) -> Ints | None:
     relative = graph.data / graph.data.max()
     if relative.min() > 1 - 1e-9:
         return None
-    whole = np.maximum(np.rint(relative * (LARGEST_SUM / relative.sum())), 1)
+    integers = np.maximum(np.rint(relative * (LARGEST_SUM / relative.sum())), 1)
     # Weights of the two directions of an edge may differ in the last digit.
-    matrix = sparse.csr_array((whole, graph.indices, graph.indptr), shape=graph.shape)
+    matrix = sparse.csr_array((integers, graph.indices, graph.indptr), shape=graph.shape)
     symmetric = matrix.maximum(sparse.csr_array(matrix.T))
     symmetric.sort_indices()
     weights: Ints = symmetric.data.astype(np.int64)

@@ -40,8 +40,8 @@ def analysis(plan: TransformPlan, x: Tensor, level: int, skip: bool) -> Tensor:
             coarse[..., block.coarse_rows, :] = rounds[-1] * block.norm.to(h.dtype)
             if not (skip and j == level):
                 later = _exclusive(rounds, block.pairings, later=True)
-                h *= block.own.to(h.dtype)
-                h -= later.mul_(block.others.to(h.dtype))
+                h *= block.a.to(h.dtype)
+                h -= later.mul_(block.b.to(h.dtype))
                 del later  # as large as h; free it before the next allocation
                 details[K - j][..., block.detail_rows, :] = h.index_select(-2, block.details)
         x = coarse
@@ -70,8 +70,8 @@ def synthesis(plan: TransformPlan, c: Tensor, level: int, skip: bool) -> Tensor:
             if not (skip and j == level):
                 d = details[K - j][..., block.detail_rows, :].to(work)
                 d = torch.zeros_like(h).index_copy_(-2, block.details, d)
-                h.addcmul_(d, block.own.to(h.dtype))
-                d *= block.others.to(h.dtype)
+                h.addcmul_(d, block.a.to(h.dtype))
+                d *= block.b.to(h.dtype)
                 h -= _exclusive(_rounds(d, block.pairings), block.pairings, later=False)
             h *= block.r.to(h.dtype)
             x.index_copy_(-2, block.nodes if j == level else block.ranks, h.to(x.dtype))
