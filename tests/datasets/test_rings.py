@@ -4,6 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from haarpool import HaarClassifier
 from haarpool.datasets import Graphs, read_graphs
 from haarpool.datasets.rings import read_rings
 from helpers.errors import error_with
@@ -53,3 +54,18 @@ def test_classes_have_similar_sizes(graphs):
     assert abs(fused.mean() - linked.mean()) < 1
     rings = np.diff(graphs.edge_start) // 2 - graphs.sizes + 1
     assert abs(rings[graphs.targets == 0].mean() - rings[graphs.targets == 1].mean()) < 0.1
+
+
+def test_a_network_learns_the_classes(graphs):
+    model = HaarClassifier(
+        arch="2GIN32-HP-GIN32-SUM-FC32",
+        features="labels+degree",
+        domain="vertex",
+        epochs=15,
+        lr=0.01,
+        batch_size=32,
+        device="cpu",
+        progress=False,
+    )
+    model.fit(graphs.take(np.arange(180)))
+    assert model.score(graphs.take(np.arange(180, 240))) > 0.7  # 0.5 by chance
