@@ -13,7 +13,7 @@ BAD = {
     "sizes as text": (["chain", "RANDOM", "--sizes", "few"], "numbers for --sizes"),
     "ratio as text": (["chain", "RANDOM", "--ratio", "half"], "numbers for --ratio"),
     "ratio of two": (["chain", "RANDOM", "--ratio", "2"], "ratio in (0, 1)"),
-    "no levels": (["chain", "RANDOM", "--levels", "0"], "num_levels"),
+    "no levels": (["chain", "RANDOM", "--levels", "0"], "--levels in 1..1000"),
     "option without value": (["chain", "RANDOM", "--option", "eps"], "NAME=VALUE"),
     "unknown option": (["chain", "RANDOM", "--option", "eps=1"], "options of method 'spectral'"),
     "option of wrong kind": (
@@ -25,9 +25,9 @@ BAD = {
     ),
     "no such graph": (["plot", "chain", "RANDOM", "--graph", "30"], "0..29"),
     "no such kind of figure": (["plot", "chain", "RANDOM", "--out", "x.xyz"], ".png, .pdf or .svg"),
-    "no jobs": (["chain", "RANDOM", "--jobs", "0"], "n_jobs >= 1"),
+    "no jobs": (["chain", "RANDOM", "--jobs", "0"], "--jobs >= 1"),
     "an argument as an option": (
-        ["chain", "RANDOM", "--option", "method=metis"], "options of method 'spectral'",
+        ["chain", "RANDOM", "--option", "method=metis"], "options of the clustering method",
     ),
     "an option of the second method": (
         ["chain", "RANDOM", "--method", "dbscan,optics", "--option", "eps=1"], "method 'optics'",
@@ -36,7 +36,7 @@ BAD = {
         ["chain", "RANDOM", "--method", "kmeans", "--option", "n_init=abc"], "'n_init': 'abc'",
     ),
     "address of no cluster": (["chain", "RANDOM", "--address", "tcp://x:1"], "--backend"),
-    "endless levels": (["chain", "RANDOM", "--levels", "99999999999"], "num_levels"),
+    "endless levels": (["chain", "RANDOM", "--levels", "99999999999"], "--levels in 1..1000"),
     "a folder that is no dataset": (["chain", "EMPTY"], "EMPTY without NAME_A.txt"),
     "out into no folder": (
         ["plot", "chain", "RANDOM", "--out", "/nowhere/x.png"], "/nowhere/x.png",
@@ -79,7 +79,7 @@ def test_damaged_files_name_the_line(root):
         "chain", "RANDOM", "--root", root, "--features", "--method", "kmeans", code=2
     ).err  # fmt: skip
     (raw / "RANDOM_graph_indicator.txt").write_text("2\n1\n")
-    assert "never fall" in run_main("chain", "RANDOM", "--root", root, code=2).err
+    assert "ascending graph ids" in run_main("chain", "RANDOM", "--root", root, code=2).err
     edges.unlink()
     assert "TU layout" in run_main("chain", root / "RANDOM", code=2, HAARPOOL_DATA="").err
 

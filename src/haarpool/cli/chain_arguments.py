@@ -56,12 +56,18 @@ def cluster_features(arguments: Namespace, graphs: Graphs) -> list[Any] | None:
 
 
 def _options(arguments: Namespace) -> dict[str, Any]:
+    from haarpool.chains.recipe import PARAMETERS
+
     options: dict[str, Any] = {}
     for option in arguments.option:
         name, equals, value = option.partition("=")
         if not equals:
             raise HaarPoolError(
                 "--option NAME=VALUE", f"{option!r}", "pass for example --option xi=0.1"
+            )
+        if name in PARAMETERS:
+            raise HaarPoolError(
+                "options of the clustering method", f"{name!r}", "pass it by the flag of its name"
             )
         options[name] = _value(value)
     return options

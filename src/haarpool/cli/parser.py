@@ -18,7 +18,6 @@ DATASET = "dataset name, folder in TU layout, CSV file with SMILES, or .pt list 
 _EXAMPLES = """examples:
   haarpool train MUTAG --repeats 10
   haarpool train molecules.csv --smiles smiles --target toxic --split scaffold
-  haarpool predict runs/MUTAG-1 new.csv --out predictions.csv
 """
 
 
