@@ -43,10 +43,14 @@ BAD_CALLS = {
         lambda: HaarReadout(2, "energy")(torch.zeros(N[2], 2), BATCH), "at least 3 levels",
     ),
     "conv: shallow chain": (lambda: HaarConv(2, 2, 3)(X0, BATCH), "at least 3 levels"),
-    "conv: deep chain": (lambda: HaarConv(2, 2, 1)(X0, BATCH), "a chain of 1 levels, got one of more"),
+    "conv: deep chain": (
+        lambda: HaarConv(2, 2, 1)(X0, BATCH), "a chain of 1 levels, got one of more",
+    ),
     "pool: rows": (lambda: HaarPooling(0)(X1, BATCH), ROWS),
     "pool: rows, vertex": (lambda: HaarPooling(0, "vertex")(X1, BATCH), ROWS),
-    "pool: rows of another level": (lambda: HaarPooling(1)(X0, BATCH), f"a signal of shape ({N[1]}, d)"),
+    "pool: rows of another level": (
+        lambda: HaarPooling(1)(X0, BATCH), f"a signal of shape ({N[1]}, d)",
+    ),
     "pool: rows, energy": (lambda: HaarPooling(0, details="energy")(X1, BATCH), ROWS),
     "pool: rows, full": (lambda: HaarPooling(0, details="full")(X1, BATCH), ROWS),
     "unpool: rows": (lambda: HaarUnpooling(0)(X0, BATCH), f"a signal of shape ({N[1]}, d)"),
