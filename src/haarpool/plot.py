@@ -244,7 +244,7 @@ def _node_positions(adjacency: sparse.csr_array, seed: int, clusters: Ints | Non
     """
     graph = adjacency.tocoo()
     network = nx.from_scipy_sparse_array(graph)
-    position = nx.spring_node_positions(network, weight=None, seed=seed)
+    position = nx.spring_layout(network, weight=None, seed=seed)
     if len(network) <= 300:  # for more nodes, Kamada-Kawai is too slow
         graph.data = np.ones(graph.nnz)
         if clusters is not None:
@@ -253,7 +253,7 @@ def _node_positions(adjacency: sparse.csr_array, seed: int, clusters: Ints | Non
         unreachable = np.isinf(distance)  # other components: a bit more than the largest distance
         distance[unreachable] = distance[~unreachable].max() + 1
         table = {u: dict(enumerate(row)) for u, row in enumerate(distance.tolist())}
-        position = nx.kamada_kawai_node_positions(network, dist=table, pos=position)
+        position = nx.kamada_kawai_layout(network, dist=table, pos=position)
     return np.array([position[v] for v in range(adjacency.shape[0])])
 
 
