@@ -21,7 +21,14 @@ from helpers.commands import run_main
 from helpers.graphs import rings_and_paths
 from helpers.tolerances import LOOSER
 
-FAST = {"arch": "GC16-HP-FC16", "epochs": 40, "lr": 0.02, "dropout": 0.0, "batch_size": 16}
+FAST = {
+    "device": "cpu",
+    "arch": "GC16-HP-FC16",
+    "epochs": 40,
+    "lr": 0.02,
+    "dropout": 0.0,
+    "batch_size": 16,
+}
 
 
 @pytest.fixture(autouse=True)
