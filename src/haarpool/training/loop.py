@@ -26,7 +26,7 @@ from haarpool.errors import HaarPoolError
 from haarpool.nn import Network
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, seeded
-from haarpool.training.metrics import LOWER_IS_BETTER, SCORES, scores_of
+from haarpool.training.metrics import LOWER_IS_BETTER, SCORES, main_score
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.run_folder import TensorDict
 from haarpool.training.trained_model import Scale, strip_prefix, to_predictions
@@ -194,7 +194,7 @@ class Trainer:
         self.network.auxiliary = None
         loss = self.network.loss(output, target).item()
         predicted = to_predictions(output, self.task, self.scale)
-        score = scores_of(self.task, predicted, self.targets[graphs])[SCORES[self.task][0]]
+        score = main_score(self.task, predicted, self.targets[graphs])
         return loss, score
 
     def tensors(self) -> TensorDict:
