@@ -30,21 +30,29 @@ def test_bases_in_some_graphs_only():
         Batch.from_data_list([SHALLOW, bare])
 
 
-def test_a_chain_data_without_a_chain():
-    with pytest.raises(hp.HaarPoolError, match="one without"):
-        Batch.from_data_list([SHALLOW, ChainData(**MIXED[4].to_dict())])
+BATCHERS = {
+    "Batch": Batch.from_data_list,
+    "DataLoader": lambda graphs: next(iter(DataLoader(graphs, batch_size=len(graphs)))),
+}
+WITHOUT_CHAIN = {"Data": MIXED[4], "ChainData": ChainData(**MIXED[4].to_dict())}
 
 
-def test_a_plain_graph_after_one_with_a_chain():
-    """PyG itself looks for the key in the plain one, and can only name it."""
-    with pytest.raises(KeyError, match="haar_depth_2"):
-        Batch.from_data_list([SHALLOW, MIXED[4]])
+@pytest.mark.parametrize("batcher", BATCHERS)
+@pytest.mark.parametrize("kind", WITHOUT_CHAIN)
+@pytest.mark.parametrize("chain_first", [True, False])
+def test_graphs_with_and_without_a_chain_in_one_batch(batcher, kind, chain_first):
+    graphs = [SHALLOW, WITHOUT_CHAIN[kind]]
+    with pytest.raises(hp.HaarPoolError, match="same kind of chain") as caught:
+        BATCHERS[batcher](graphs if chain_first else graphs[::-1])
+    assert caught.value.got == "graphs with and without a chain"
+    assert "the same AddHaarChain, with num_levels= set" in caught.value.remedy
 
 
-def test_a_plain_graph_first():
-    """The keys of the first graph are those of the batch."""
-    batch = Batch.from_data_list([MIXED[4], SHALLOW])
-    assert "haar_tree_0" not in batch
+@pytest.mark.parametrize("batcher", BATCHERS)
+def test_graphs_without_chains_batch_as_before(batcher):
+    batch = BATCHERS[batcher]([MIXED[4], MIXED[3]])
+    assert batch.num_graphs == 2
+    assert not isinstance(batch, ChainData)
     with pytest.raises(hp.HaarPoolError, match="data without one; add AddHaarChain"):
         HaarPooling(0)(batch.x, batch)
 

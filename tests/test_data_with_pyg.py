@@ -187,10 +187,10 @@ def extended(kind: type[Data], nodes: int, seed: int) -> Data:
 @pytest.mark.parametrize("kind", [Incremented, Joined, type("Grandchild", (Joined,), {})])
 @pytest.mark.parametrize("transform", [AddHaarChain(num_levels=1), AddEigenModes(num_levels=1)])
 def test_rules_that_would_be_lost_are_refused(kind, transform):
-    with pytest.raises(HaarPoolError, match="rules of its own") as error:
+    with pytest.raises(HaarPoolError, match="would be lost") as error:
         transform(extended(kind, 5, 0))
     assert kind.__name__ in error.value.got
-    assert "inherit from haarpool.data.ChainData" in error.value.remedy
+    assert "from haarpool.data.ChainData" in error.value.remedy
 
 
 def test_the_same_rules_on_top_of_chain_data():

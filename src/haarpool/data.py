@@ -1,24 +1,27 @@
-"""Graphs that carry their chain: `ChainData`, and `AddHaarChain`, which makes them."""
+"""`ChainData`, a PyG graph with its chain, and `AddHaarChain`, the transform that makes it."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, get_args
 
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr, size_repr
 from torch_geometric.data.datapipes import functional_transform
 from torch_geometric.data.storage import GlobalStorage
 from torch_geometric.transforms import BaseTransform
 
 from haarpool._types import Domain
+from haarpool._validate import choice
 from haarpool.chains.chain import Chain
 from haarpool.chains.coarsening import build_chain
 from haarpool.chains.recipe import Recipe, show_arguments
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import (
+    GROWTH,
     JoinedTensors,
     chain_tensors,
     increment,
@@ -26,29 +29,31 @@ from haarpool.haar.chain_tensors import (
     joined_tensors,
 )
 
+_SAME_TRANSFORM = "give all graphs of a dataset the same AddHaarChain, with num_levels= set"
+
 
 class MissingChainError(HaarPoolError, KeyError):
-    """A graph lacks chain tensors that others of its batch have. PyG expects a KeyError."""
+    """A graph does not have the chain tensors of another graph in its batch."""
 
 
 class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
     """The storage of a `ChainData`.
 
-    It keeps PyG from taking chain tensors for features of nodes or edges, as it does by their
-    length, and says why graphs do not batch.
+    PyG decides by length which tensors are features of nodes or edges; this class excludes chain
+    tensors from both. It also raises a clear error if the graphs of a batch have different chains.
     """
 
     def is_node_attr(self, key: str) -> bool:
-        """Whether there is one of these per node."""
+        """Whether the value of a key has one entry per node."""
         return not is_chain_key(key) and bool(super().is_node_attr(key))
 
     def is_edge_attr(self, key: str) -> bool:
-        """Whether there is one of these per edge."""
+        """Whether the value of a key has one entry per edge."""
         return not is_chain_key(key) and bool(super().is_edge_attr(key))
 
     def __getitem__(self, key: str) -> Any:
         try:
-            return self._mapping[key]  # as in PyG, without a further call: collating asks often
+            return self._mapping[key]  # as in PyG; collating calls it often, so no super()
         except KeyError:
             if not is_chain_key(key):
                 raise
@@ -56,24 +61,28 @@ class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
         raise MissingChainError(
             f"the same kind of chain in all graphs, here with {key}",
             f"a graph with a chain of {depth.split('_')[-1]} levels" if depth else "one without",
-            "give all graphs of a dataset the same AddHaarChain, with num_levels= set",
+            _SAME_TRANSFORM,
         )
 
 
 class ChainData(Data):  # type: ignore[misc]
     """A PyG `Data` with the tensors of its chain (see `haarpool.haar.chain_tensors`).
 
-    It is batched, sliced, saved and moved by PyG's own means; `haarpool.nn` reads it, alone or in
-    a `Batch`. Transforms that change nodes or edges come before `AddHaarChain`, not after it. For
-    attributes with rules of their own in a batch (`__inc__`, `__cat_dim__`) subclass this class in
-    the place of `Data`.
+    PyG batches, slices, saves and moves it like any `Data`. The layers of `haarpool.nn` take one
+    `ChainData` or a `Batch` of them. Apply transforms that change nodes or edges before
+    `AddHaarChain`, not after it. If your class has its own `__inc__` or `__cat_dim__`, derive it
+    from `ChainData` instead of `Data`.
 
-    >>> from torch_geometric.data import Batch
-    >>> ring = Data(x=torch.ones(6, 1), edge_index=torch.tensor(
-    ...     [[0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 0], [1, 2, 3, 4, 5, 0, 0, 1, 2, 3, 4, 5]]))
-    >>> data = ChainData.from_chain(ring, build_chain(ring, num_levels=2))
-    >>> data, Batch.from_data_list([data, data]).chain_sizes
-    (ChainData(x=[6, 1], edge_index=[2, 12], chain=6 -> 3 -> 1), (12, 6, 2))
+    Args:
+        *args: Arguments of `Data`: x, edge_index, ...
+        **attributes: Attributes by name.
+
+    Example:
+        >>> ring = Data(x=torch.ones(6, 1), edge_index=torch.tensor(
+        ...     [[0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 0], [1, 2, 3, 4, 5, 0, 0, 1, 2, 3, 4, 5]]))
+        >>> data = ChainData.from_chain(ring, build_chain(ring, num_levels=2))
+        >>> data, Batch.from_data_list([data, data]).chain_sizes
+        (ChainData(x=[6, 1], edge_index=[2, 12], chain=6 -> 3 -> 1), (12, 6, 2))
     """
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
@@ -86,53 +95,55 @@ class ChainData(Data):  # type: ignore[misc]
     def from_chain(
         data: Data, chain: Chain, *, domain: Domain = "haar", details: bool | None = None
     ) -> ChainData:
-        """The same graph with a chain that you have.
+        """Add an existing chain to a graph.
 
         Args:
-            data: the graph; a chain that it carries already is replaced.
-            chain: a chain over its nodes. If it does not know its graph it gets that of `data`.
-            domain, details: see `AddHaarChain`.
+            data: The graph. If it has a chain already, that is replaced.
+            chain: A chain of this graph. If it does not know its graph, it gets that of `data`.
+            domain: See `AddHaarChain`.
+            details: See `AddHaarChain`.
         """
-        check_domain(domain)
+        domain = choice("domain", domain, get_args(Domain))
         cls = type(data) if isinstance(data, ChainData) else ChainData
-        rules = ("__inc__", "__cat_dim__")
-        if not isinstance(data, ChainData) and any(
-            getattr(type(data), name) is not getattr(Data, name) for name in rules
-        ):
+        overridden = [
+            name
+            for name in ("__inc__", "__cat_dim__")
+            if getattr(type(data), name) is not getattr(Data, name)
+        ]
+        if overridden and not isinstance(data, ChainData):
             raise HaarPoolError(
                 "a Data, or a subclass of ChainData",
-                f"{type(data).__name__} with rules of its own for batches, which would be lost",
-                f"let {type(data).__name__} inherit from haarpool.data.ChainData",
+                f"{type(data).__name__}, whose {overridden[0]} would be lost",
+                f"derive {type(data).__name__} from haarpool.data.ChainData",
             )
-        chain = _with_graph(chain, data)
+        chain = _add_graph(chain, data)
         weight = data.edge_weight if "edge_weight" in data else None
         dtype = weight.dtype if weight is not None and weight.is_floating_point() else torch.float32
-        kept = {key: value for key, value in data.to_dict().items() if not is_chain_key(key)}
+        attributes = {key: value for key, value in data.to_dict().items() if not is_chain_key(key)}
         if data.x is None:
-            kept.setdefault("num_nodes", data.num_nodes)
-        bases, details = wanted_parts(domain, details)
-        tensors = chain_tensors(chain, bases=bases, details=details, dtype=dtype)
-        return cls(**kept, **tensors)
+            attributes.setdefault("num_nodes", data.num_nodes)
+        tensors = chain_tensors(chain, **_needed_bases(domain, details), dtype=dtype)
+        return cls(**attributes, **tensors)
 
     @property
     def tensors(self) -> dict[str, Any]:
-        """All that it holds as a plain dict: what layers read, much faster than through `Data`."""
+        """All attributes as a plain dict, which layers read much faster than a `Data`."""
         mapping: dict[str, Any] = self._store._mapping
         return mapping
 
     @property
     def chain_sizes(self) -> tuple[int, ...]:
-        """(N_0, ..., N_K) of the chain, or of all chains of a batch together."""
+        """Numbers of nodes (N_0, ..., N_K) of the chain, or of all chains of a batch together."""
         trees = [key for key in self.tensors if key.startswith("haar_tree_") and is_chain_key(key)]
         return tuple(self.tensors[f"haar_tree_{j}"].shape[-1] for j in range(len(trees)))
 
     def __repr__(self) -> str:
-        shown = [
+        parts = [
             size_repr(key, value) for key, value in self.tensors.items() if not is_chain_key(key)
         ]
         if sizes := self.chain_sizes:
-            shown.append(f"chain={' -> '.join(map(str, sizes))}")
-        return f"{type(self).__name__}({', '.join(shown)})"
+            parts.append(f"chain={' -> '.join(map(str, sizes))}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def __cat_dim__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
         return -1 if is_chain_key(key) else super().__cat_dim__(key, value, *args, **kwargs)
@@ -147,25 +158,26 @@ class ChainData(Data):  # type: ignore[misc]
 class AddHaarChain(BaseTransform):  # type: ignore[misc]
     """Build the chain of a graph and add it: `Data` -> `ChainData`.
 
-    Give it to a dataset as `pre_transform`, so that chains are built once and saved with it.
+    Pass it to a dataset as `pre_transform`; then chains are built once and saved with the dataset.
 
     Args:
-        num_levels: K; all graphs of a batch need the same.
-        chain: instead of all parameters of `build_chain` a function from a `Data` to its `Chain`.
-        features: the name of the node features for a method that looks at them, for instance "x".
-        domain: "haar", or "vertex" to leave the bases out: smaller and faster to batch, enough for
-            pooling in the vertex domain, readouts and `HaarConv`.
-        details: whether pooling with details="full" shall be possible, in either domain; by default
-            in the domain "haar". A cluster of k nodes takes k²/2 numbers for it: say False where
-            large graphs are pooled to one node and details are not wanted.
-        parameters: all others of `build_chain`: ratio, top, method, seed, order, measure, ...
+        num_levels: K. All graphs of a batch need the same K.
+        chain: A function from a `Data` to its `Chain`, instead of all parameters of `build_chain`.
+        features: Name of the node features for methods that use them, for example `"x"`.
+        domain: `"haar"`, or `"vertex"` to leave the bases out, which is smaller and faster to batch
+            and sufficient for pooling in the vertex domain, readouts and `HaarConv`.
+        details: Whether to include what pooling with details="full" needs, in either domain. The
+            default is `True` in the domain "haar". A cluster of k nodes needs k²/2 numbers; pass
+            `False` if large graphs are pooled to one node and details are not used.
+        **parameters: Further parameters of `build_chain`: ratio, top, method, seed, order, ...
 
-    >>> import torch_geometric.transforms as T
-    >>> transform = T.Compose([T.Constant(), AddHaarChain(num_levels=2, method="matching")])
-    >>> transform(Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=5)).chain_sizes
-    (5, 2, 1)
-    >>> AddHaarChain(num_levels=3, seed=1)
-    AddHaarChain(num_levels=3, seed=1)
+    Example:
+        >>> import torch_geometric.transforms as T
+        >>> transform = T.Compose([T.Constant(), AddHaarChain(num_levels=2, method="matching")])
+        >>> transform(Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=5)).chain_sizes
+        (5, 2, 1)
+        >>> AddHaarChain(num_levels=3, seed=1)
+        AddHaarChain(num_levels=3, seed=1)
     """
 
     def __init__(
@@ -178,9 +190,6 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         details: bool | None = None,
         **parameters: Any,
     ) -> None:
-        check_domain(domain)
-        if details not in (None, True, False):
-            raise HaarPoolError("details True or False", f"{details!r}", "pass details=True")
         if chain is not None and (not callable(chain) or num_levels or features or parameters):
             others = {"num_levels": num_levels, "features": features} | parameters
             raise HaarPoolError(
@@ -190,25 +199,30 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
             )
         self.recipe = None if chain is not None else Recipe.of(num_levels, **parameters)
         self.chain, self.features = chain, features
-        self.domain, self.details = domain, details
+        self.domain = choice("domain", domain, get_args(Domain))
+        self.details = choice("details", details, (None, True, False))
 
     def forward(self, data: Data) -> ChainData:
-        """The graph with its chain."""
+        """Build the chain of a graph and add it."""
         return self.add(data, self.build(data))
 
     def add(self, data: Data, chain: Chain) -> ChainData:
-        """The graph with a chain of it that is there already."""
+        """Add an existing chain to a graph.
+
+        Args:
+            data: The graph.
+            chain: A chain of this graph.
+        """
         return ChainData.from_chain(data, chain, domain=self.domain, details=self.details)
 
     def join(self, forest: Chain, dtype: torch.dtype = torch.float32) -> JoinedTensors:
-        """What `add` gives to many graphs, at once; see `joined_tensors`.
+        """Build the chain tensors of many graphs at once, see `joined_tensors`.
 
         Args:
-            forest: their chains, as `Chains.forests` gives them.
-            dtype: of their edge weights.
+            forest: Their chains, as `Chains.forests` returns them.
+            dtype: Data type of their edge weights.
         """
-        bases, details = wanted_parts(self.domain, self.details)
-        return joined_tensors(forest, bases=bases, details=details, dtype=dtype)
+        return joined_tensors(forest, **_needed_bases(self.domain, self.details), dtype=dtype)
 
     def build(self, data: Data) -> Chain:
         """Build the chain of a graph."""
@@ -228,7 +242,7 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
                 f"{type(chain).__name__}",
                 "return build_chain(...) or Chain.from_parents(...)",
             )
-        return _with_graph(chain, data)
+        return _add_graph(chain, data)
 
     def _arguments(self) -> dict[str, Any]:
         """Return the arguments that differ from their defaults."""
@@ -244,8 +258,8 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         return f"{type(self).__name__}({show_arguments(self._arguments())})"
 
 
-def _with_graph(chain: Chain, data: Data) -> Chain:
-    """The chain, with the graph of `data` if it knows none."""
+def _add_graph(chain: Chain, data: Data) -> Chain:
+    """Return a chain that knows its graph; if it has none, it gets that of `data`."""
     if chain.sizes[0] != data.num_nodes:
         raise HaarPoolError(
             f"a chain over the {data.num_nodes} nodes of the graph",
@@ -259,18 +273,34 @@ def _with_graph(chain: Chain, data: Data) -> Chain:
     )
 
 
-def wanted_parts(domain: Domain, details: bool | None) -> tuple[bool, bool]:
-    """Whether bases and details of level 0 are kept."""
+def _needed_bases(domain: Domain, details: bool | None) -> dict[str, bool]:
+    """Return the arguments `bases` and `details` of `chain_tensors`."""
     details = domain == "haar" if details is None else details
-    return domain == "haar" or details, details
+    return {"bases": domain == "haar" or details, "details": details}
 
 
-def check_domain(domain: str) -> None:
-    """Raise unless this is a domain."""
-    if domain not in ("haar", "vertex"):
-        raise HaarPoolError('domain "haar" or "vertex"', f"{domain!r}", "choose one of the two")
+def _check_chains(from_data_list: Callable[..., Batch]) -> Callable[..., Batch]:
+    """Let `Batch.from_data_list` raise a clear error if only some graphs have a chain."""
+
+    @wraps(from_data_list)
+    def checked(cls: type[Batch], data_list: Sequence[Any], *args: Any, **kwargs: Any) -> Batch:
+        data_list = list(data_list)
+        has_chain = {isinstance(data, ChainData) and GROWTH in data.tensors for data in data_list}
+        if len(has_chain) > 1:
+            raise MissingChainError(
+                "the same kind of chain in all graphs",
+                "graphs with and without a chain",
+                _SAME_TRANSFORM,
+            )
+        return from_data_list(cls, data_list, *args, **kwargs)
+
+    return checked
 
 
-# A file with these classes loads with weights_only=True. PyG allows its own alike, but leaves out
-# the first two, which every Data holds.
+# PyG collates the attributes of the first graph and does not ask the others. If the first has a
+# chain and another has none, PyG raises a bare KeyError; the other way round it drops the chains.
+Batch.from_data_list = classmethod(_check_chains(Batch.from_data_list.__func__))
+
+# Files with these classes can be loaded with weights_only=True. PyG registers its own classes but
+# not the first two, which every Data contains.
 torch.serialization.add_safe_globals([DataEdgeAttr, DataTensorAttr, ChainData, ChainStorage])

@@ -24,7 +24,7 @@ BARE = together(SMALL, domain="vertex")
 PLAIN = Batch.from_data_list([Data(x=torch.zeros(3, 2), edge_index=torch.zeros(2, 0).long())])
 X0, X1 = torch.zeros(N[0], 2), torch.zeros(N[1], 2)
 NO_CHAIN = "data without one; add AddHaarChain(num_levels=...)"
-ROWS = f"a signal of shape ({N[0]}, d)"
+ROWS, COARSE_ROWS = (f"a signal of shape ({n}, d)" for n in N[:2])
 NO_BASES = 'use AddHaarChain with domain="haar"'
 
 BAD_CALLS = {
@@ -44,16 +44,16 @@ BAD_CALLS = {
     ),
     "conv: shallow chain": (lambda: HaarConv(2, 2, 3)(X0, BATCH), "at least 3 levels"),
     "conv: deep chain": (
-        lambda: HaarConv(2, 2, 1)(X0, BATCH), "a chain of 1 levels, got one of more",
+        lambda: HaarConv(2, 2, 1)(X0, BATCH), "1 levels, got one of more",
     ),
     "pool: rows": (lambda: HaarPooling(0)(X1, BATCH), ROWS),
     "pool: rows, vertex": (lambda: HaarPooling(0, "vertex")(X1, BATCH), ROWS),
     "pool: rows of another level": (
-        lambda: HaarPooling(1)(X0, BATCH), f"a signal of shape ({N[1]}, d)",
+        lambda: HaarPooling(1)(X0, BATCH), COARSE_ROWS,
     ),
     "pool: rows, energy": (lambda: HaarPooling(0, details="energy")(X1, BATCH), ROWS),
     "pool: rows, full": (lambda: HaarPooling(0, details="full")(X1, BATCH), ROWS),
-    "unpool: rows": (lambda: HaarUnpooling(0)(X0, BATCH), f"a signal of shape ({N[1]}, d)"),
+    "unpool: rows": (lambda: HaarUnpooling(0)(X0, BATCH), COARSE_ROWS),
     "readout: rows": (lambda: HaarReadout()(X1, BATCH), ROWS),
     "conv: rows": (lambda: HaarConv(2, 2, 2)(X1, BATCH), ROWS),
     "pool: one dimension": (lambda: HaarPooling(0)(X0[:, 0], BATCH), f"shape ({N[0]},)"),
