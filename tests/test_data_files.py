@@ -76,6 +76,7 @@ def mutag_root(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_chains_of_a_dataset_are_built_once(mutag_root, monkeypatch):
     def dataset():
         return TUDataset(mutag_root, "MUTAG", pre_transform=AddHaarChain(3, method="matching"))

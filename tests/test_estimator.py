@@ -65,6 +65,7 @@ def test_a_classifier_learns_predicts_and_is_saved(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_regressor_answers_in_the_units_of_its_labels(tmp_path):
     graphs, _, size = rings_and_paths()
     model = HaarRegressor(**FAST | {"arch": "2GC16-SUM-FC16-FC16", "epochs": 150})
@@ -77,6 +78,7 @@ def test_a_regressor_answers_in_the_units_of_its_labels(tmp_path):
     assert np.array_equal(hp.load(tmp_path / "run").predict(graphs), model.predict(graphs))
 
 
+@pytest.mark.slow
 def test_several_values_and_missing_ones():
     graphs, ring, size = rings_and_paths()
     values = np.stack([size, 10.0 * ring], axis=1)
@@ -91,6 +93,7 @@ def test_several_values_and_missing_ones():
     assert np.isfinite(model.score(graphs, known))
 
 
+@pytest.mark.slow
 def test_labels_of_the_graphs_themselves():
     graphs, ring, _ = rings_and_paths()
     for data, label in zip(graphs, ring, strict=True):
@@ -103,6 +106,7 @@ def test_labels_of_the_graphs_themselves():
     )  # classes as numbers
 
 
+@pytest.mark.slow
 def test_graphs_without_label_are_left_out():
     graphs, ring, _ = rings_and_paths()
     some = ring.astype(float)
@@ -124,6 +128,7 @@ def test_graphs_without_label_are_left_out():
     assert np.abs(model.predict(graphs) - ring).mean() < 0.2  # not drawn to either class
 
 
+@pytest.mark.slow
 def test_cross_validation_of_scikit_learn():
     graphs, ring, size = rings_and_paths()
     assert (cross_val_score(HaarClassifier(**FAST), graphs, ring, cv=3) == 1).all()

@@ -18,6 +18,7 @@ CLAIMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLAIMS)
 def test_example(name, capsys):
     script = EXAMPLES / f"{name}.py"

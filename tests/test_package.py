@@ -22,6 +22,7 @@ def test_chains_and_bases_need_neither_torch_nor_pyg():
     assert run_python(code).out == "set()\n"
 
 
+@pytest.mark.slow
 def test_layers_come_with_pyg_alone():
     code = (
         "import sys, haarpool.nn;"

@@ -82,6 +82,7 @@ def test_odd_graphs(method, name):
     assert hp.build_chain(ODD[name], method=method).sizes[-1] == 1  # down to one node
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DATASETS)
 @pytest.mark.parametrize("method", METHODS)
 def test_real_graphs(tu_graphs, method, name):
@@ -106,6 +107,7 @@ for method in sorted(hp.clusterings()):
 """
 
 
+@pytest.mark.slow
 def test_same_seed_same_chain_in_another_process_with_other_threads():
     outputs = set()
     for threads in ("1", "2"):

@@ -199,6 +199,7 @@ def test_components_are_never_mixed_while_there_are_clusters_enough(num_clusters
         assert all(len(set(labels[component == c])) == 1 for c in range(4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["MUTAG", "PROTEINS", "NCI1", "NCI109", "Mutagenicity"])
 def test_real_graphs(tu_graphs, name):
     """A sample of every dataset, and its graphs with the most nodes and the most components."""

@@ -42,6 +42,7 @@ def test_down_to_one_node_each(batch):
     assert list(chains) == [hp.build_chain(graph) for graph in batch]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["NCI1", "Mutagenicity"])
 def test_real_graphs_in_batches(tu_graphs, name):
     sample = tu_graphs(name)[::7]
@@ -50,6 +51,7 @@ def test_real_graphs_in_batches(tu_graphs, name):
         assert chain == hp.build_chain(graph, 3, sizes="paper")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["spectral", "metis", "kmeans", "leiden"])
 def test_any_number_of_workers(method):
     dataset = random_graphs(90)
@@ -59,6 +61,7 @@ def test_any_number_of_workers(method):
     assert list(one)[:5] == [hp.build_chain(graph, 3, method=method) for graph in dataset[:5]]
 
 
+@pytest.mark.slow
 def test_large_and_small_graphs_together():
     dataset = [nx.path_graph(5), nx.path_graph(1500), nx.empty_graph(1), nx.grid_2d_graph(40, 40)]
     chains = hp.precompute(dataset * 2, 3, cache=False)

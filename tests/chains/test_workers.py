@@ -37,6 +37,7 @@ def dask_cluster():
         yield cluster
 
 
+@pytest.mark.slow
 def test_dask_with_a_worker_killed_in_the_middle(dask_cluster, tmp_path):
     """Its chunks are done by others: no chain is missing, none is wrong."""
     from distributed import Client
@@ -74,6 +75,7 @@ def chains_in(folder) -> int:
         store.close()
 
 
+@pytest.mark.slow
 def test_dask_by_address(dask_cluster):
     graphs = dataset(20)
     with connected("dask", dask_cluster.scheduler_address):
@@ -81,6 +83,7 @@ def test_dask_by_address(dask_cluster):
     assert list(chains) == list(hp.precompute(graphs, 2, cache=False))
 
 
+@pytest.mark.slow
 def test_dask_from_the_shell(dask_cluster, tmp_path):
     folder = write_tu(tmp_path, "RANDOM", random_graphs(40))
     address = dask_cluster.scheduler_address
@@ -89,6 +92,7 @@ def test_dask_from_the_shell(dask_cluster, tmp_path):
     assert json.loads(out)[0]["computed"] == 40
 
 
+@pytest.mark.slow
 def test_ray():
     ray = pytest.importorskip("ray", reason="the extra haarpool[ray]")
     from ray.util.joblib import register_ray
@@ -110,6 +114,7 @@ def unused_port() -> int:
         return place.getsockname()[1]
 
 
+@pytest.mark.slow
 def test_nobody_at_the_address(monkeypatch):
     monkeypatch.setattr("haarpool.chains.workers.CONNECT_SECONDS", 1)
     pytest.importorskip("distributed", reason="the extra haarpool[dask]")

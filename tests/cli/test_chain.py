@@ -127,7 +127,7 @@ def test_interrupted_and_resumed(number, tmp_path, cache):
     arguments = ("chain", folder, "--method", "metis", "--levels", 3, "--cache", cache)
     second_chunk = ("haarpool.chains.cache:ChainCache", "write", "", 2)
     err = run_until_signal(number, second_chunk, *arguments).err
-    assert "run it again to go on" in err
+    assert "run the command again" in err
     assert "Traceback" not in err
     (again,) = json.loads(run_main(*arguments, "--json").out)
     assert again["cached"] == 32

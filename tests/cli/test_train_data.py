@@ -150,6 +150,7 @@ def test_a_folder_and_a_list(monkeypatch):
     assert out.splitlines()[0] == "graph,prediction,p(0),p(1),p(2)"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tu_graphs")  # skips where there are none
 @pytest.mark.parametrize("name", ["qm7", "PROTEINS", "MUTAGEN"])
 def test_the_real_datasets(name):
@@ -163,6 +164,7 @@ def test_the_real_datasets(name):
         assert 10 < result["scores"]["mae"]["test"]["mean"] < 224
 
 
+@pytest.mark.slow
 def test_triangles_are_made_here(monkeypatch):
     """Without data and without network; the published split is the default."""
     monkeypatch.setenv("HAARPOOL_DATA", "")

@@ -138,11 +138,11 @@ SETTINGS = {
     "negative lr": (["--lr", "-1"], "--lr"),
     "lr nan": (["--lr", "nan"], "--lr"),
     "dropout": (["--dropout", "2"], "dropout in [0, 1)"),
-    "seed": (["--seed", "-1"], "a seed in"),
+    "seed": (["--seed", "-1"], "--seed in"),
     "no such device": (["--device", "gpu9"], "a device of this machine"),
     "a device that computes nothing": (["--device", "meta"], "a device of this machine"),
     "threads": (["--threads", "99999999999"], "--threads in 0..1024"),
-    "split": (["--split", "half"], "a split: random"),
+    "split": (["--split", "half"], "--split random"),
     "scaffolds of no molecules": (["--split", "scaffold"], "SMILES"),
     "features": (["--features", "colours"], "features of MUTAG out of labels"),
     "method": (["--method", "magic"], "a clustering method out of"),
@@ -169,7 +169,7 @@ def test_a_run_goes_on_as_it_was_begun(trained):
 def test_a_folder_that_is_taken():
     Path("taken").mkdir()
     Path("taken/file").write_text("mine")
-    assert "name another one with --out" in error_of("train", "MUTAG", "--out", "taken")
+    assert "another folder" in error_of("train", "MUTAG", "--out", "taken")
     assert Path("taken/file").read_text() == "mine"
 
 

@@ -196,6 +196,7 @@ def test_values_and_weights():
     assert "y" not in GraphDataset(bare, Encoding.fit(bare))[0]
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", ["MUTAG", "PROTEINS"])
 def test_datasets_equal_those_of_pyg(name, tmp_path):

@@ -68,6 +68,7 @@ def test_qm7_errors(tmp_path):
         read_graphs(path)
 
 
+@pytest.mark.slow
 @needs_data
 def test_qm7_has_the_published_statistics():
     graphs = read_graphs("qm7", REAL)

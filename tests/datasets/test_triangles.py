@@ -45,6 +45,7 @@ def small(monkeypatch):
     monkeypatch.setattr(triangles, "SPLIT", (30, 5, 5))
 
 
+@pytest.mark.slow
 def test_classes_are_numbers_of_triangles(graphs):
     assert graphs.classes == tuple(str(c) for c in range(1, 11))
     for g in np.random.default_rng(0).choice(45_000, 300, replace=False):
@@ -93,6 +94,7 @@ def test_every_pair_of_nodes_is_equally_likely():
     assert np.abs(often - share).max() < 5 * np.sqrt(share * (1 - share) / len(block.sizes))
 
 
+@pytest.mark.slow
 def test_split_features_and_edges(graphs):
     assert {part: len(some) for part, some in graphs.split.items()} == {
         "train": 30_000, "validation": 5_000, "test": 10_000,
@@ -140,6 +142,7 @@ def test_numbers_as_values(graphs):
     assert values.targets[:, 0].tolist() == (graphs.targets + 1).tolist()
 
 
+@pytest.mark.slow
 @needs_data
 def test_published_files_come_first():
     graphs = read_graphs("triangles", REAL)

@@ -215,6 +215,7 @@ def assert_same_outcome(compiled, net, sizes, form):
         assert close(actual, value, torch.float32)
 
 
+@pytest.mark.slow
 @each_form
 def test_compiled_whole(form, fresh_compiler):
     net = Net()
@@ -223,6 +224,7 @@ def test_compiled_whole(form, fresh_compiler):
         assert_same_outcome(compiled, net, sizes, form)
 
 
+@pytest.mark.slow
 @each_form
 def test_no_graph_breaks(form, fresh_compiler):
     *tensors, data = inputs(BATCHES[0])
@@ -241,6 +243,7 @@ class SmallNet(nn.Module):
         return self.readout(out.x, data)
 
 
+@pytest.mark.slow
 def test_compiled_for_real(fresh_compiler):
     """With the default backend, which writes C++ and compiles it."""
     net = SmallNet()

@@ -315,6 +315,7 @@ def compiler():
     torch._dynamo.reset()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", PAPER)
 def test_the_papers_networks_compile_into_one_graph(text, compiler):
     model = build_model(text, FEATURES, 2, dropout=0.0)
@@ -331,6 +332,7 @@ def test_the_papers_networks_compile_into_one_graph(text, compiler):
         torch.testing.assert_close(gradients, eager, **tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", PAPER)
 def test_no_graph_breaks_where_they_are_allowed(text, compiler):
     model = build_model(text, FEATURES, 2)
@@ -340,6 +342,7 @@ def test_no_graph_breaks_where_they_are_allowed(text, compiler):
     assert compiler["stats"]["unique_graphs"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", PAPER)
 def test_a_trained_network_exports_over_plain_tensors(text):
     model: Network = build_model(text, FEATURES, 2)

@@ -154,6 +154,7 @@ def test_values_without_spread_and_in_their_units():
     assert scale.std.tolist() == [1.0, 1.0]
 
 
+@pytest.mark.slow
 def test_bfloat16_and_compiling():
     for settings in ({"precision": "bfloat16"}, {"compile": True}):
         run = train_run(started(np.arange(40) % 2, epochs=2, **settings))

@@ -249,6 +249,7 @@ def test_gradients():
     assert torch.autograd.gradgradcheck(lambda v: pool(v, batch).x, x)
 
 
+@pytest.mark.slow
 def test_it_compiles_whole_with_free_shapes():
     batches = [Batch.from_data_list(samples(sizes=s)) for s in ((9, 14), (20, 3, 7))]
     pool = EigenPooling(0, 2)
