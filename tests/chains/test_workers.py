@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import joblib
@@ -50,11 +49,10 @@ def test_dask_with_a_worker_killed_in_the_middle(dask_cluster, tmp_path):
         assert os.getpid() not in pids
 
         def kill():
-            while chains_in(tmp_path) == 0:
-                time.sleep(0.01)
+            wait_until(lambda: chains_in(tmp_path) > 0)
             os.kill(pids[0], signal.SIGKILL)
 
-        killer = threading.Thread(target=kill)
+        killer = threading.Thread(target=kill, daemon=True)
         killer.start()
         with joblib.parallel_config(backend="dask"):
             chains = hp.precompute(graphs, 3, method="spectral-kmeans", cache=tmp_path)

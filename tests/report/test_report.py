@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from dataclasses import replace
 from html import escape, unescape
 from html.parser import HTMLParser
@@ -17,6 +16,7 @@ from matplotlib.figure import Figure
 import haarpool as hp
 from haarpool.report import Predictions, RunRecord, render_report, write_report
 from haarpool.report.pictures import _draw_lines, choose_wavelets, draw
+from helpers.commands import run_process
 from helpers.errors import error_with
 from helpers.records import record, report_of, score, write_run
 
@@ -413,9 +413,9 @@ def browse(tmp_path):
         command += ["--disable-dev-shm-usage"]
         command += ["--enable-logging=stderr", "--v=0", f"--user-data-dir={tmp_path / 'profile'}"]
         command.append(path.as_uri())
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-        found = re.search(r"<pre>(.*?)</pre>", done.stdout, re.DOTALL)[1]
-        console = [line for line in done.stderr.splitlines() if ":CONSOLE:" in line]
+        done = run_process(*command)
+        found = re.search(r"<pre>(.*?)</pre>", done.out, re.DOTALL)[1]
+        console = [line for line in done.err.splitlines() if ":CONSOLE:" in line]
         return json.loads(unescape(found)), console
 
     return look
