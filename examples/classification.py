@@ -1,4 +1,4 @@
-"""Graph classification: tell random graphs from graphs that grew by preferential attachment.
+"""Graph classification: distinguish random graphs from graphs with preferential attachment.
 
 python examples/classification.py
 """
@@ -17,14 +17,14 @@ torch.manual_seed(0)
 
 
 def sample(label: int) -> Data:
-    """A graph with about as many edges whatever its label."""
+    """Sample a graph; both classes have about the same number of edges."""
     n = int(torch.randint(20, 60, (1,)))
     edges = barabasi_albert_graph(n, 2) if label else erdos_renyi_graph(n, 4 / n)
     return Data(edge_index=edges, num_nodes=n, y=torch.tensor([label]))
 
 
 class Net(torch.nn.Module):
-    """Two convolutions with a pooling between, statistics of the coarse level, a classifier."""
+    """Convolution, pooling, convolution, statistics of the coarse level, linear classifier."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Net(torch.nn.Module):
         self.lin = torch.nn.Linear(self.readout.out_channels(32, num_levels=2), 2)
 
     def forward(self, data: Data) -> torch.Tensor:
-        """Scores of the two classes."""
+        """Compute scores of the two classes, (graphs, 2)."""
         x = self.conv1(data.x, data.edge_index).relu()
         out = self.pool(x, data)
         x = self.conv2(out.x, out.edge_index, out.edge_weight).relu()

@@ -1,4 +1,4 @@
-"""Denoise a signal on a graph: keep the Haar coefficients that stand out of the noise.
+"""Denoise a signal on a graph: keep the Haar coefficients that are larger than the noise.
 
 python examples/denoising.py
 """
@@ -16,7 +16,7 @@ n = len(points)
 adjacency = sparse.coo_array((np.ones(len(pairs)), pairs.T), shape=(n, n)).tocsr()
 adjacency = adjacency + adjacency.T
 
-# Three plateaus with sharp borders, the kind of signal for which wavelets are made.
+# A piecewise constant signal; wavelets represent it by few large coefficients.
 radius = np.linalg.norm(points - 0.5, axis=1)
 signal = np.where(radius < 0.2, 3.0, np.where(points.sum(1) > 1, 1.0, 0.0))
 sigma = 1.0
@@ -24,20 +24,21 @@ noisy = signal + sigma * rng.standard_normal(n)
 
 
 def snr(estimate: np.ndarray) -> float:
-    """Signal to noise in decibels."""
+    """Compute the ratio of signal to noise in decibels."""
     return 10 * np.log10(np.sum(signal**2) / np.sum((estimate - signal) ** 2))
 
 
 def denoise(seed: int) -> np.ndarray:
-    """Keep what exceeds the universal threshold of Donoho and Johnstone."""
-    # measure="mass" makes the first wavelet constant.
+    """Set coefficients below the universal threshold of Donoho and Johnstone to zero."""
+    # With measure="mass" the first wavelet is constant.
     chain = hp.build_chain(adjacency, method="matching", measure="mass", seed=seed)
-    kept = hp.threshold(chain, hp.adjoint(chain, noisy), value=sigma * np.sqrt(2 * np.log(n)))
+    coefficients = hp.adjoint(chain, noisy)
+    kept = hp.threshold(chain, coefficients, value=sigma * np.sqrt(2 * np.log(n)))
     print(f"chain {seed}: {np.count_nonzero(kept)} of {n} coefficients kept")
     return hp.forward_transform(chain, kept)
 
 
-# One chain has borders of its own; over several chains they average out (cycle spinning).
+# The borders of clusters are visible in each estimate; the mean over chains smooths them.
 estimates = [denoise(seed) for seed in range(8)]
 smooth = (adjacency @ noisy + noisy) / (adjacency.sum(1) + 1)
 print(f"noisy {snr(noisy):.1f} dB, mean over neighbours {snr(smooth):.1f} dB")

@@ -1,4 +1,4 @@
-"""Graph regression from an architecture string: how much was a ring of neighbours rewired?
+"""Graph regression by an architecture string: predict the share of rewired edges.
 
 python examples/regression.py
 """
@@ -16,7 +16,7 @@ torch.manual_seed(0)
 
 
 def sample(seed: int) -> Data:
-    """A small-world graph; the target is the share of its edges that was rewired."""
+    """Sample a small-world graph; the target is the share of rewired edges."""
     share = float(torch.rand(1))
     graph = nx.connected_watts_strogatz_graph(30 + seed % 20, 4, share, seed=seed)
     data = from_networkx(nx.Graph(graph.edges))
@@ -27,7 +27,7 @@ def sample(seed: int) -> Data:
 model = build_model(
     "2GIN32-HP-GIN32-HP-FC32", 1, 1, task="regression", domain="vertex", dropout=0.0
 )
-transform = T.Compose([T.Constant(), model.transform(seed=0)])  # the chain that the model needs
+transform = T.Compose([T.Constant(), model.transform(seed=0)])  # the chain that the model reads
 graphs = [transform(sample(seed)) for seed in range(400)]
 model.check(graphs[0])
 train, test = DataLoader(graphs[:300], 50, shuffle=True), DataLoader(graphs[300:], 50)

@@ -1,4 +1,4 @@
-"""A graph U-Net for nodes: find the communities of a random graph from very noisy features.
+"""Node classification by a graph U-Net: communities of a random graph from noisy features.
 
 python examples/unet.py
 """
@@ -16,7 +16,7 @@ CLASSES, DEPTH, WIDTH = 4, 2, 32
 
 
 class UNet(torch.nn.Module):
-    """Convolutions on the way down to level DEPTH and on the way up again, joined by sums."""
+    """Convolutions down to level DEPTH and up again, with skip connections."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,15 +27,15 @@ class UNet(torch.nn.Module):
         self.up = torch.nn.ModuleList(GCNConv(WIDTH, WIDTH) for _ in range(DEPTH))
 
     def forward(self, data: Data) -> torch.Tensor:
-        """Scores of the classes for every node."""
-        edges, weight, levels = data.edge_index, None, []
+        """Compute scores of the classes for every node, (N, CLASSES)."""
+        edges, weight, skips = data.edge_index, None, []
         x = self.first(data.x, edges).relu()
         for pool, conv in zip(self.pools, self.down, strict=True):
-            levels.append((x, edges, weight))
+            skips.append((x, edges, weight))
             x, edges, weight, *_ = pool(x, data)
             x = conv(x, edges, weight).relu()
         for unpool, conv in zip(reversed(self.unpools), reversed(self.up), strict=True):
-            skip, edges, weight = levels.pop()
+            skip, edges, weight = skips.pop()
             x = conv(unpool(x, data) + skip, edges, weight).relu()
         return self.last(x)
 
