@@ -30,7 +30,7 @@ from helpers.strategies import at_most, chains, each_device
 from helpers.tolerances import close
 
 
-def test_the_mixture_is_one():
+def test_mixed_graphs_cover_all_cases():
     """What the tests below rely on."""
     edges = [data.num_edges for data in MIXED]
     assert edges[0] == edges[3] == 0
@@ -40,7 +40,7 @@ def test_the_mixture_is_one():
     assert all(len(d.edge_weight.unique()) == d.num_edges / 2 for d in MIXED)
 
 
-def test_a_transform_like_others():
+def test_is_a_pyg_transform():
     assert isinstance(CHAINED, BaseTransform)
     transform = Compose([Constant(), AddHaarChain(num_levels=2)])
     data = transform(MIXED[4])

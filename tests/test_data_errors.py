@@ -58,12 +58,12 @@ def test_graphs_without_chains_batch_as_before(batcher):
 
 
 @pytest.mark.parametrize("pair", [(SHALLOW, DEEP), (DEEP, SHALLOW)])
-def test_the_message_comes_through_from_a_worker(pair):
+def test_the_message_arrives_from_a_worker(pair):
     with pytest.raises(Exception, match="the same AddHaarChain, with num_levels= set"):
         list(DataLoader(list(pair), batch_size=2, num_workers=2))
 
 
-def test_other_missing_keys_are_no_matter_of_chains():
+def test_other_missing_keys_stay_key_errors():
     with pytest.raises(KeyError) as caught:
         SHALLOW["nothing"]
     assert not isinstance(caught.value, hp.HaarPoolError)
@@ -89,7 +89,7 @@ def test_other_missing_keys_are_no_matter_of_chains():
         (lambda: AddHaarChain(chain=merge_all, features="x"), "features"),
     ],
 )
-def test_bad_parameters_complain_at_once(make, message):
+def test_bad_parameters_are_errors_at_once(make, message):
     """When the transform is made, not hours later at a graph."""
     with pytest.raises(hp.HaarPoolError) as caught:
         make()
@@ -110,7 +110,7 @@ def test_a_function_that_gives_no_chain_of_this_graph(function, message):
     assert message in str(caught.value)
 
 
-def test_an_error_of_the_function_stays_its_own():
+def test_errors_of_a_chain_function_are_not_wrapped():
     def broken(data):
         raise ZeroDivisionError
 
@@ -125,7 +125,7 @@ def test_a_chain_of_another_graph():
         ChainData.from_chain(MIXED[4], hp.build_chain(MIXED[4], 2), domain="both")
 
 
-def test_a_batch_has_no_chain_of_its_own():
+def test_the_chain_of_a_batch_is_an_error():
     with pytest.raises(hp.HaarPoolError, match="to_data_list"):
         CHAINED(Batch.from_data_list(MIXED))
 

@@ -127,7 +127,7 @@ def applied(name: str, data: Data):
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_nodes_that_are_gone_are_noticed(name):
+def test_removed_nodes_are_an_error(name):
     """Cutting a graph behind AddHaarChain: an error, and no result for the wrong nodes."""
     data = EVERYTHING(positioned_data(20, 15, seed=5))
     assert data.has_isolated_nodes()
@@ -186,7 +186,7 @@ def extended(kind: type[Data], nodes: int, seed: int) -> Data:
 
 @pytest.mark.parametrize("kind", [Incremented, Joined, type("Grandchild", (Joined,), {})])
 @pytest.mark.parametrize("transform", [AddHaarChain(num_levels=1), AddEigenModes(num_levels=1)])
-def test_rules_that_would_be_lost_are_refused(kind, transform):
+def test_subclasses_with_batching_rules_are_an_error(kind, transform):
     with pytest.raises(HaarPoolError, match="would be lost") as error:
         transform(extended(kind, 5, 0))
     assert kind.__name__ in error.value.got

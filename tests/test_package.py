@@ -8,7 +8,7 @@ import haarpool as hp
 from helpers.commands import run_python
 
 
-def test_importing_costs_nothing():
+def test_import_loads_nothing_heavy():
     loaded = "import sys, haarpool; print({'numpy', 'scipy', 'torch'} & set(sys.modules))"
     assert run_python(loaded).out == "set()\n"
 
@@ -23,7 +23,7 @@ def test_chains_and_bases_need_neither_torch_nor_pyg():
 
 
 @pytest.mark.slow
-def test_layers_come_with_pyg_alone():
+def test_layers_load_only_pyg():
     code = (
         "import sys, haarpool.nn;"
         "print({'networkx.drawing', 'matplotlib', 'sklearn', 'torch_scatter'} & set(sys.modules))"

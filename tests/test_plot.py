@@ -70,7 +70,7 @@ def test_members_have_the_colour_of_their_parent(karate):
         assert sorted(map(rims.count, own)) == sorted(np.bincount(parent))
 
 
-def test_a_parent_stands_in_the_middle_of_the_nodes_of_its_colour(karate):
+def test_a_parent_is_drawn_in_the_middle_of_its_members(karate):
     fine, coarse = (discs(ax) for ax in plot_chain(karate).axes[:2])
     for position, (_, own) in coarse.items():
         members = [at for at, (parent,) in fine.items() if parent == own]
@@ -158,12 +158,12 @@ def test_wavelets_say_which_level_they_belong_to(karate):
 
 
 @pytest.mark.parametrize("columns", [[], [34], [-1]])
-def test_wavelets_that_are_not_there(karate, columns):
+def test_unknown_wavelets(karate, columns):
     with pytest.raises(hp.HaarPoolError, match=r"columns of U_0 in 0\.\.33.*coarsest"):
         plot_wavelets(karate, columns)
 
 
-def test_the_colour_bar_goes_where_it_is_told(karate):
+def test_position_of_the_colour_bar(karate):
     for plot in (plot_basis, draw_wavelets):
         panels = [Figure().subplots() for _ in range(3)]  # each in a figure of its own
         bar = Figure().subplots()
@@ -208,7 +208,7 @@ def test_karate_example_has_help(capsys):
     assert "example: python examples/karate.py" in capsys.readouterr().out
 
 
-def test_a_basis_too_large_to_draw_is_refused():
+def test_a_basis_too_large_to_draw_is_an_error():
     chain = hp.Chain.from_parents([np.arange(4000) // 2])
     for plot in (plot_basis, draw_wavelets):
         with pytest.raises(hp.HaarPoolError, match=r"3,000 nodes.*4,000.*plot_chain"):

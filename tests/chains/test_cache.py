@@ -78,7 +78,7 @@ def test_what_the_key_depends_on(cache):
     assert explicit.cached == 2
 
 
-def test_keys_know_sizes(cache):
+def test_keys_depend_on_sizes(cache):
     """Where all content is zero, the shape is all there is."""
     z = np.zeros
     for size, width in ((2, None), (4, None), (2, 1), (4, 2), (8, 1), (2, 4)):
@@ -133,7 +133,7 @@ def test_another_version_of_a_method_is_another_method(cache):
         assert hp.precompute(dataset, 2, method=halves, cache=cache).computed == 3
 
 
-def test_where_the_cache_lies(tmp_path, monkeypatch):
+def test_location_of_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "here"))
     hp.precompute(random_graphs(2), 2)
     assert (tmp_path / "here" / "chains.sqlite").exists()
@@ -206,7 +206,7 @@ def test_a_cache_that_cannot_be_written(tmp_path):
     assert list(chains) == [hp.build_chain(graph, 3) for graph in dataset]
 
 
-def test_a_cache_that_can_only_be_read(cache, monkeypatch):
+def test_a_read_only_cache(cache, monkeypatch):
     dataset = random_graphs(40)
     hp.precompute(dataset[:10], 3, cache=cache)
     usual = ChainCache._open
@@ -223,7 +223,7 @@ def test_a_cache_that_can_only_be_read(cache, monkeypatch):
     assert (chains.computed, chains.cached) == (30, 10)
 
 
-def test_a_locked_cache_is_waited_for_or_left_alone(cache, monkeypatch):
+def test_a_locked_cache(cache, monkeypatch):
     monkeypatch.setattr(import_module("haarpool.chains.cache"), "WAIT", 0.5)
     monkeypatch.setattr(import_module("haarpool.chains.dataset_chains"), "BLOCK_GRAPHS", 1)
     dataset = random_graphs(5)

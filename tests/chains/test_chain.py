@@ -18,7 +18,7 @@ from helpers.strategies import chains, graphs
 PARENTS = [[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]]
 
 
-def test_what_a_chain_says_of_itself():
+def test_properties_and_repr():
     chain = Chain.from_parents(PARENTS)
     assert chain.sizes == (8, 3, 1)
     assert chain.num_levels == 2
@@ -83,7 +83,7 @@ def test_rules_of_a_chain(chain):
 
 
 @given(chains())
-def test_members_stand_cluster_by_cluster_in_order(chain):
+def test_members_are_sorted_by_cluster(chain):
     for j in range(chain.num_levels + 1):
         nodes, start, clusters = chain.members(j)
         assert np.array_equal(np.sort(nodes), np.arange(chain.sizes[j]))

@@ -40,7 +40,7 @@ def check_chain(chain, graph, num_levels, method, ratio=0.5, top=1):
             assert coarse == asked
 
 
-def test_the_methods_of_the_paper_and_more_are_there():
+def test_registered_methods():
     assert set(METHODS) == FREE | {
         "kmeans", "matching", "metis", "paris", "spectral", "spectral-kmeans",
     }  # fmt: skip
@@ -127,7 +127,7 @@ def test_seed_matters_where_something_is_drawn(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_weights_decide(method):
+def test_weights_change_clusters(method):
     """Heavy pairs around a ring, whose ends are numbered so that order does not help."""
     ring = [0, 5, 1, 4, 2, 7, 3, 6]
     A = np.zeros((8, 8))
@@ -245,7 +245,7 @@ def test_registered_methods_are_like_our_own(own_method):
 
 
 @pytest.mark.parametrize("method", ["dbscan", "hdbscan", "kmeans", "optics"])
-def test_features_decide(method):
+def test_features_change_clusters(method):
     """Two groups far apart, whatever the graph says."""
     rng = np.random.default_rng(0)
     group = np.arange(20) % 2
@@ -332,7 +332,7 @@ def test_division_cuts_hardly_more_than_the_whole(name, monkeypatch):
     assert cut < 1.1 * whole
 
 
-def test_dense_methods_refuse_what_they_cannot_hold():
+def test_dense_methods_reject_large_graphs():
     for method in ("dbscan", "optics", "hdbscan", "spectral-kmeans"):
         with pytest.raises(hp.HaarPoolError, match=r"at most 5000.*6000.*matching"):
             hp.build_chain(sparse.csr_array((6000, 6000)), 1, top=None, method=method)

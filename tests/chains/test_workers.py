@@ -113,7 +113,7 @@ def unused_port() -> int:
 
 
 @pytest.mark.slow
-def test_nobody_at_the_address(monkeypatch):
+def test_no_cluster_at_the_address(monkeypatch):
     monkeypatch.setattr("haarpool.chains.workers.CONNECT_SECONDS", 1)
     pytest.importorskip("distributed", reason="the extra haarpool[dask]")
     address = f"tcp://127.0.0.1:{unused_port()}"

@@ -95,7 +95,7 @@ def test_no_data_folder_at_all(tmp_path):
     assert "--root DIR or set HAARPOOL_DATA" in err
 
 
-def test_trouble_with_the_cache_is_said_in_one_line(root, tmp_path):
+def test_cache_errors_are_one_line(root, tmp_path):
     (tmp_path / "file").write_text("no folder")
     out, err, _ = run_main("chain", "RANDOM", "--root", root, "--cache", tmp_path / "file")
     assert "30 chains computed" in out

@@ -54,12 +54,12 @@ def test_arguments_that_argparse_refuses(root):
 
 
 @pytest.mark.parametrize("command", ["chain", "train", "info"])
-def test_debug_shows_where(command, root):
+def test_debug_raises_the_error(command, root):
     with pytest.raises(hp.HaarPoolError, match="NOTHING"):
         run_main(command, "NOTHING", "--debug", HAARPOOL_DATA=root)
 
 
-def test_trouble_with_files_is_one_line(cache, monkeypatch):
+def test_file_errors_are_one_line(cache, monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied", "chains.sqlite")
 

@@ -42,7 +42,7 @@ def check_finished(folder, whole):
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_to_the_same_numbers():
+def test_a_killed_run_resumes_to_the_same_numbers():
     """Killed twice by SIGKILL, once in each repeat."""
     arguments = settings("GC8-HP-GC8-HP-FC8")
     train(*arguments, "--out", "whole")
@@ -54,7 +54,7 @@ def test_a_killed_run_goes_on_to_the_same_numbers():
 
 
 @pytest.mark.parametrize("arch", ["GC8-HP-GC8-HP-FC8", "GIN8-TP-GIN8-SUM", "2GC8-DP-GC8-AP"])
-def test_an_interrupted_run_goes_on_to_the_same_numbers(arch, monkeypatch):
+def test_an_interrupted_run_resumes_to_the_same_numbers(arch, monkeypatch):
     """Interrupted at any moment of writing a checkpoint, twice."""
     arguments = settings(arch)
     train(*arguments, "--out", "whole")
@@ -82,7 +82,7 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(arch, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_says_how_to_go_on(number):
+def test_an_interrupted_run_prints_how_to_resume(number):
     with start_process(
         HAARPOOL, "train", *ENDLESS, "--out", "cut", stderr=subprocess.PIPE
     ) as process:

@@ -165,7 +165,7 @@ def test_the_real_datasets(name):
 
 
 @pytest.mark.slow
-def test_triangles_are_made_here(monkeypatch):
+def test_generated_triangles(monkeypatch):
     """Without data and without network; the published split is the default."""
     monkeypatch.setenv("HAARPOOL_DATA", "")
     arch = ("--arch", "GIN16-HP-GIN16-MP", "--domain", "vertex")

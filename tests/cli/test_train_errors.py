@@ -160,13 +160,13 @@ def test_the_papers_settings_are_for_its_datasets(mutag):
     assert "a dataset of the paper" in error_of("train", mutag.parent, "--preset", "paper")
 
 
-def test_a_run_goes_on_as_it_was_begun(trained):
+def test_resume_takes_no_other_settings(trained):
     err = error_of("train", "--resume", trained, "--epochs", 50, "--lr", 0.1)
     assert "epochs, lr" in err
     assert "source" in error_of("train", "NCI1", "--resume", trained)
 
 
-def test_a_folder_that_is_taken():
+def test_an_existing_folder_is_an_error():
     Path("taken").mkdir()
     Path("taken/file").write_text("mine")
     assert "another folder" in error_of("train", "MUTAG", "--out", "taken")

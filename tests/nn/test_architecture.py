@@ -100,7 +100,7 @@ def test_errors_point_at_the_place(text):
 
 
 @pytest.mark.parametrize("text", [None, 3, ["GC64", "HP"]])
-def test_something_else_than_a_string(text):
+def test_architecture_of_another_type(text):
     with pytest.raises(HaarPoolError, match="as a string"):
         Architecture.parse(text)
 

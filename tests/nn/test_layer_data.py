@@ -78,13 +78,13 @@ def test_integer_features(name):
     ],
     ids=["edge_index", "None", "chain", "list"],
 )
-def test_something_else_in_the_place_of_data(name, wrong):
+def test_data_of_another_type(name, wrong):
     with pytest.raises(HaarPoolError, match="DataLoader"):
         READERS[name](torch.ones(30, 3), wrong())
 
 
 @pytest.mark.parametrize("wrong", [lambda: LARGE.x, lambda: None, lambda: [FULL]])
-def test_something_else_for_a_network(wrong):
+def test_network_input_of_another_type(wrong):
     with pytest.raises(HaarPoolError, match="DataLoader"):
         build_model("GC8-HP-FC8", 3, 2)(wrong())
 
@@ -103,7 +103,7 @@ def test_the_number_of_graphs_was_excluded():
         HaarReadout()(batch.x, batch)
 
 
-def test_details_are_a_yes_or_no_of_the_transform():
+def test_details_must_be_a_bool():
     with pytest.raises(HaarPoolError, match="details=True"):
         AddHaarChain(2, details="full")
 

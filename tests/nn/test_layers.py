@@ -198,7 +198,7 @@ def test_energies_and_the_top_add_up(many):
 
 
 @pytest.mark.parametrize("statistics", [[name] for name in STATISTICS] + [["energy", "mean"]])
-def test_statistics_stand_in_the_order_given(statistics):
+def test_statistics_keep_their_order(statistics):
     every = dict(
         zip(
             STATISTICS,

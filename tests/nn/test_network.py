@@ -1,6 +1,7 @@
 """Networks from strings: every token, the paper's networks, what they ask of data, compilers."""
 
 import copy
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from torch_geometric.utils import erdos_renyi_graph
 from haarpool import HaarPoolError
 from haarpool.data import AddHaarChain
 from haarpool.nn import Architecture, Network, build_model
-from haarpool.nn.architecture import CONVOLUTIONS, POOLINGS, READOUTS
+from haarpool.nn.architecture import CONVOLUTIONS, LINEAR, POOLINGS, READOUTS, TOKENS
 from haarpool.nn.build import AUTHORS
 from haarpool.nn.stages import Convolution
 from helpers.tolerances import LOOSER, TOLERANCE
@@ -116,7 +117,7 @@ def test_the_network_is_what_the_string_says():
     torch.testing.assert_close(model(batch), torch.stack(rows))
 
 
-def test_dropout_stands_behind_the_first_linear_layer():
+def test_dropout_follows_the_first_linear_layer():
     model = build_model("GC8-HP-FC8-FC512-FC8", FEATURES, 2, dropout=0.9)
     seen = []
     model.linear[1].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
@@ -139,7 +140,7 @@ def test_width_for_parts_that_name_none():
 
 
 @pytest.mark.parametrize("text", AUTHORS)
-def test_ties_of_the_authors(text):
+def test_weights_tied_as_in_the_authors_code(text):
     model = build_model(text, FEATURES, 2, tied="authors")
     convolutions = [stage for stage in model.stages if isinstance(stage, Convolution)]
     distinct = []
@@ -152,7 +153,7 @@ def test_ties_of_the_authors(text):
     model(batch_for(model))
 
 
-def test_ties_of_your_own():
+def test_custom_tied_weights():
     model = build_model("3GC8-HP-FC8", 8, 2, tied=(0, 0, 1))
     assert model.stages[0] is model.stages[1]
     assert model.stages[2] is not model.stages[1]
@@ -161,7 +162,7 @@ def test_ties_of_your_own():
 # ---------------------------------------------------------------------- what it asks for
 
 
-def test_it_tells_which_chain_it_needs():
+def test_chain_parameters_of_a_network():
     assert build_model("GC8-HP-GC8-HP-FC8", 3, 2).chain_parameters == {"num_levels": 2, "top": 1}
     assert build_model("GC8-HP-MP", 3, 2).chain_parameters == {"num_levels": 1, "top": None}
     flat = build_model("GC8-TP-MP", 3, 2)
@@ -234,7 +235,7 @@ def test_bad_input(case):
     assert remedy in caught.value.remedy
 
 
-def test_constant_features_are_a_way_out():
+def test_constant_features_replace_missing_ones():
     model = build_model("GC8-HP-FC8", 1, 2)
     bare = [Data(edge_index=data.edge_index, num_nodes=data.num_nodes) for data in graphs()]
     transform = T.Compose([T.Constant(), model.transform()])
@@ -355,3 +356,56 @@ def test_a_trained_network_exports_over_plain_tensors(text):
     program = torch.export.export(model, (tensors,), dynamic_shapes=(dynamic,))
     torch.testing.assert_close(program.module()(tensors), model(batch))
     torch.testing.assert_close(program.module()(others), model(other))
+
+
+# One network per token. torch.compile needs fullgraph=True for "compiles"; all tokens compile with
+# graph breaks. The shapes of the others depend on values; PyG's Set2Set has an LSTM.
+TOKEN_NETWORKS = {
+    **{token: f"{token}8-HP-{token}8-HP-FC8" for token in CONVOLUTIONS},
+    **{token: f"GC8-{token}-GC8-SUM-FC8" for token in POOLINGS},
+    **{token: f"GIN8-HP-GIN8-{token}-FC8" for token in READOUTS},
+    **{token: f"SUM-{token}8" for token in LINEAR},
+}
+COMPILES = {*CONVOLUTIONS, "HP", "EIG", "SP", "TP", "MP", "AP", "SUM", "FC"}
+EXPORTS = {*CONVOLUTIONS, "HP", "EIG", "MP", "AP", "SUM", "S2S", "FC"}
+NOT_CAPTURED = (torch._dynamo.exc.TorchDynamoException, RuntimeError, IndexError)
+
+
+def raises_unless(captured):
+    return nullcontext() if captured else pytest.raises(NOT_CAPTURED)
+
+
+def test_every_token_has_a_network():
+    assert TOKEN_NETWORKS.keys() == TOKENS.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("token", TOKEN_NETWORKS)
+def test_which_tokens_compile_into_one_graph(token, compiler):
+    model = build_model(TOKEN_NETWORKS[token], FEATURES, 2, num_clusters=4).eval()
+    compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
+    for sizes in ((12, 5, 30, 6, 7), (7, 3, 9, 1, 2, 25, 8)):
+        batch = batch_for(model, sizes)
+        with raises_unless(token in COMPILES):
+            torch.testing.assert_close(compiled(batch), model(batch))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("token", sorted(TOKEN_NETWORKS.keys() - COMPILES))
+def test_the_other_tokens_compile_with_graph_breaks(token, compiler):
+    model = build_model(TOKEN_NETWORKS[token], FEATURES, 2, num_clusters=4).eval()
+    compiled = torch.compile(model, dynamic=True, backend="aot_eager")
+    batch = batch_for(model, (12, 5, 30, 6, 7))
+    torch.testing.assert_close(compiled(batch), model(batch))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("token", TOKEN_NETWORKS)
+def test_which_tokens_export(token):
+    model = build_model(TOKEN_NETWORKS[token], FEATURES, 2, num_clusters=4).eval()
+    batch, other = batch_for(model), batch_for(model, (7, 3, 9), seed=1)
+    tensors = dict(batch.to_dict())
+    dynamic = {key: [torch.export.Dim.AUTO] * value.ndim for key, value in tensors.items()}
+    with raises_unless(token in EXPORTS):
+        program = torch.export.export(model, (tensors,), dynamic_shapes=(dynamic,))
+        torch.testing.assert_close(program.module()(dict(other.to_dict())), model(other))

@@ -74,7 +74,7 @@ def test_a_chain_of_your_own(text):
 
 
 @pytest.mark.parametrize("own", [{"num_levels": 1}, {"top": None}, {"num_levels": 2, "top": 1}])
-def test_levels_are_not_yours_to_choose(own):
+def test_num_levels_and_top_are_set_by_the_network(own):
     with pytest.raises(HaarPoolError, match="besides those of the network") as error:
         build_model("GC8-HP-GC8-HP-FC8", FEATURES, 2).transform(**own)
     assert error.value.got == ", ".join(own)
@@ -126,7 +126,7 @@ def test_check_says_what_is_missing(case, batched):
         assert remedy in error.value.remedy
 
 
-def test_what_the_remedy_names_is_a_remedy():
+def test_the_suggested_transform_works():
     for arguments, *_ in LACKING.values():
         model = build_model(**arguments)
         model.check(batch_for(model))

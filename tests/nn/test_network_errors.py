@@ -16,7 +16,7 @@ from helpers.networks import (
 
 
 @pytest.mark.parametrize("make", [DiffPool, StructPool, LaPool])
-def test_an_unsorted_batch_is_refused(make):
+def test_an_unsorted_batch_is_an_error(make):
     x, none = torch.randn(4, FEATURES), torch.empty(2, 0, dtype=torch.long)
     with pytest.raises(HaarPoolError, match="sorted batch vector"):
         make(FEATURES)(x, none, None, torch.tensor([0, 1, 0, 1]))

@@ -30,7 +30,7 @@ def contracted() -> tuple[LayerState, LayerState, tuple]:
     return state, stage(state, {}), peer(batch.x, batch.edge_index, batch.batch)
 
 
-def test_contracted_graphs_stand_graph_by_graph():
+def test_contracted_nodes_are_sorted_by_graph():
     before, after, (_, _, batch, _) = contracted()
     assert not (batch.diff() >= 0).all()  # as PyG leaves them
     assert (after.batch.diff() >= 0).all()
@@ -52,7 +52,7 @@ def test_contracted_graphs_are_those_of_pyg():
 
 
 @pytest.mark.parametrize("text", ["DP-SUM", "STRUCT-SUM", "LAP-SUM", "SORT", "S2S", "EP-SUM"])
-def test_what_may_follow_edge_pooling(text):
+def test_layers_after_edge_pooling(text):
     model = build_model(f"GC8-EP-{text}", FEATURES, 2, num_clusters=4, sorted_nodes=3)
     batch = batch_for(model)
     out = model(batch)
@@ -70,7 +70,7 @@ def test_ratio_of_the_nodes_is_kept(pool, ratio):
     assert states[0].batch.bincount().tolist() == [ceil(ratio * n) for n in SIZES]
 
 
-def test_a_ratio_of_one_is_refused():
+def test_a_ratio_of_one_is_an_error():
     """PyG takes it for a number of nodes."""
     with pytest.raises(HaarPoolError, match=r"ratio in \(0, 1\)"):
         build_model("GC8-TP-SUM", FEATURES, 2, ratio=1.0)

@@ -83,7 +83,7 @@ def test_an_epoch_is_a_loop_written_by_hand(task):
     )
 
 
-def test_the_validation_part_is_judged_alone():
+def test_validation_loss_and_score_by_hand():
     run = started(np.arange(40) % 2)
     fit = trainer_of(run)
     epoch = fit.run_epoch(lambda: None)
@@ -97,7 +97,7 @@ def test_the_validation_part_is_judged_alone():
     assert epoch.validation_score == (output.argmax(1) == batch.y).float().mean().item()
 
 
-def test_test_graphs_do_not_matter_before_the_end():
+def test_test_labels_do_not_influence_training():
     """Other labels of the test part change nothing but the scores of the test part."""
     labels = np.arange(40) % 2
     one = train_run(started(labels, epochs=4))
@@ -125,7 +125,7 @@ def test_the_model_that_is_kept_is_that_of_the_best_epoch():
     assert loss == pytest.approx(min(losses), rel=LOOSER["training"])
 
 
-def test_what_is_better():
+def test_comparison_of_epochs():
     fit = trainer_of(started(np.arange(40) % 2, monitor="loss"))
     fit.progress = Progress(3, 2, best_loss=0.5, best_score=0.8)
     assert fit._is_better(0.4, 0.1)

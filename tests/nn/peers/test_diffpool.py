@@ -94,7 +94,7 @@ def test_diffpool_repr_and_reset():
         (lambda: DiffPool(4)(torch.ones(4), torch.ones(2, 0).long()), "(4,)"),
     ],
 )
-def test_diffpool_refuses(bad, got):
+def test_diffpool_errors(bad, got):
     with pytest.raises(HaarPoolError) as error:
         bad()
     assert error.value.got == got

@@ -153,7 +153,7 @@ def test_with_the_order_by_degree_numbering_never_matters(seed, inner):
     assert close(cluster_modes(new, 0, 5), cluster_modes(old, 0, 5)[:, perm])
 
 
-def test_many_small_clusters_are_one_call_and_large_ones_are_refused(monkeypatch):
+def test_many_small_clusters_are_one_call_and_large_ones_an_error(monkeypatch):
     calls, eigh = [], np.linalg.eigh
     monkeypatch.setattr(np.linalg, "eigh", lambda a: calls.append(a.shape) or eigh(a))
     n = 30_000
