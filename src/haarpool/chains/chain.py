@@ -27,7 +27,12 @@ from haarpool.chains.adjacency import (
     nodes_by_degree,
     without_self_loops,
 )
-from haarpool.chains.chain_checks import checked_level, checked_parents, read_only
+from haarpool.chains.chain_checks import (
+    check_input_graph,
+    checked_level,
+    checked_parents,
+    read_only,
+)
 from haarpool.chains.chain_html import chain_html
 from haarpool.errors import HaarPoolError
 
@@ -96,18 +101,7 @@ class Chain:
         choice("order", self.order, get_args(Order))
         choice("measure", self.measure, get_args(Measure))
         object.__setattr__(self, "parents", checked_parents(self.parents))
-        if self._input_graph is not None and self._input_graph.shape[0] != self.sizes[0]:
-            raise HaarPoolError(
-                f"an adjacency matrix of {self.sizes[0]} nodes, the length of parents[0]",
-                f"{self._input_graph.shape[0]} nodes",
-                "pass the graph that was clustered",
-            )
-        if self._input_graph is None and self.order == "degree":
-            raise HaarPoolError(
-                'adjacency= together with order="degree"',
-                "no adjacency",
-                'pass the graph or use order="index"',
-            )
+        check_input_graph(self._input_graph, self.sizes[0], self.order)
 
     @property
     def num_levels(self) -> int:
@@ -170,11 +164,7 @@ class Chain:
         return tuple(graphs)
 
     def _keep_coarse_graphs(self, graphs: Callable[[], list[sparse.csr_array]]) -> None:
-        """Keep coarse graphs of levels 1, 2, ... that are known, instead of computing them again.
-
-        Args:
-            graphs: Returns them when they are needed.
-        """
+        """Keep coarse graphs of levels 1, 2, ... that are known; `graphs()` returns them."""
         self._derived["coarse_graphs"] = graphs
 
     def mass(self, level: int) -> Ints:

@@ -1,4 +1,4 @@
-"""Checks of parent vectors and levels of a chain."""
+"""Checks of the parent vectors, the graph and the levels of a chain."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from haarpool._types import Ints
 from haarpool._validate import whole_number
@@ -14,6 +15,22 @@ from haarpool.chains.adjacency import as_array
 from haarpool.errors import HaarPoolError
 
 _RENUMBER = "renumber with np.unique(parents, return_inverse=True)[1]"
+
+
+def check_input_graph(graph: sparse.csr_array | None, size: int, order: str) -> None:
+    """Check that a graph fits a chain over `size` nodes; the order "degree" requires one."""
+    if graph is not None and graph.shape[0] != size:
+        raise HaarPoolError(
+            f"an adjacency matrix of {size} nodes, the length of parents[0]",
+            f"{graph.shape[0]} nodes",
+            "pass the graph that was clustered",
+        )
+    if graph is None and order == "degree":
+        raise HaarPoolError(
+            'adjacency= together with order="degree"',
+            "no adjacency",
+            'pass the graph or use order="index"',
+        )
 
 
 def checked_parents(parents: Any) -> tuple[Ints, ...]:
