@@ -84,10 +84,11 @@ class ChainCache:
         self._run("write", insert)
 
     def info(self) -> CacheInfo:
-        """Return the path of the file, the number of its chains and its size."""
+        """Return the path of the file, the number of its chains and its size; close the file."""
         if not self.path.exists():
             return CacheInfo(self.path, 0, 0)
         count = self._run("read", partial(_fetch, "SELECT count(*) FROM chains", []))
+        self.close()
         return CacheInfo(self.path, count[0][0] if count else 0, self.path.stat().st_size)
 
     def clear(self) -> None:
