@@ -358,13 +358,12 @@ def test_a_trained_network_exports_over_plain_tensors(text):
     torch.testing.assert_close(program.module()(others), model(other))
 
 
-# One network per token. torch.compile needs fullgraph=True for "compiles"; all tokens compile with
-# graph breaks. The shapes of the others depend on values; PyG's Set2Set has an LSTM.
+# The smallest network of each token. All other tokens compile with graph breaks.
 TOKEN_NETWORKS = {
-    **{token: f"{token}8-HP-{token}8-HP-FC8" for token in CONVOLUTIONS},
-    **{token: f"GC8-{token}-GC8-SUM-FC8" for token in POOLINGS},
-    **{token: f"GIN8-HP-GIN8-{token}-FC8" for token in READOUTS},
-    **{token: f"SUM-{token}8" for token in LINEAR},
+    **{token: f"{token}4-SUM" for token in CONVOLUTIONS},
+    **{token: f"{token}-SUM" for token in POOLINGS},
+    **{token: token for token in READOUTS},
+    **{token: f"SUM-{token}4" for token in LINEAR},
 }
 COMPILES = {*CONVOLUTIONS, "HP", "EIG", "SP", "TP", "MP", "AP", "SUM", "FC"}
 EXPORTS = {*CONVOLUTIONS, "HP", "EIG", "MP", "AP", "SUM", "S2S", "FC"}
@@ -384,23 +383,26 @@ def test_every_token_has_a_network():
 def test_which_tokens_compile_into_one_graph(token, compiler):
     model = build_model(TOKEN_NETWORKS[token], FEATURES, 2, num_clusters=4).eval()
     compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
-    for sizes in ((12, 5, 30, 6, 7), (7, 3, 9, 1, 2, 25, 8)):
-        batch = batch_for(model, sizes)
-        with raises_unless(token in COMPILES):
+    with raises_unless(token in COMPILES):
+        for sizes in ((5, 3), (7, 4, 6)):
+            batch = batch_for(model, sizes)
             torch.testing.assert_close(compiled(batch), model(batch))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("token", sorted(TOKEN_NETWORKS.keys() - COMPILES))
-def test_the_other_tokens_compile_with_graph_breaks(token, compiler):
+@pytest.mark.parametrize("token", ["DP", "STRUCT", "LAP"])
+@torch.no_grad()
+def test_dense_poolings_compile_with_graph_breaks(token, compiler):
     model = build_model(TOKEN_NETWORKS[token], FEATURES, 2, num_clusters=4).eval()
-    compiled = torch.compile(model, dynamic=True, backend="aot_eager")
-    batch = batch_for(model, (12, 5, 30, 6, 7))
+    batch = batch_for(model, (5, 3))
+    compiled = torch.compile(model, dynamic=True, backend="eager")
     torch.testing.assert_close(compiled(batch), model(batch))
+    assert compiler["graph_break"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("token", TOKEN_NETWORKS)
+@pytest.mark.filterwarnings("ignore:The tensor attributes.*lstm:UserWarning")
 def test_which_tokens_export(token):
     model = build_model(TOKEN_NETWORKS[token], FEATURES, 2, num_clusters=4).eval()
     batch, other = batch_for(model), batch_for(model, (7, 3, 9), seed=1)

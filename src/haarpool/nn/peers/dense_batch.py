@@ -39,10 +39,7 @@ def to_dense(
         (B, n, d) features, (B, n, n) adjacency, (B, n) mask of rows that are nodes.
     """
     batch = edge_index.new_zeros(len(x)) if batch is None else batch
-    is_sorted = (batch[1:] >= batch[:-1]).all()
-    if torch.compiler.is_compiling():  # compiled code cannot raise our error
-        torch._assert_async(is_sorted, "expected a sorted batch vector")
-    elif not is_sorted:
+    if not bool((batch[1:] >= batch[:-1]).all()):
         raise HaarPoolError(
             "a sorted batch vector, nodes graph by graph",
             "an unsorted one",
@@ -86,12 +83,10 @@ def hop_counts(adj: Tensor, start: Tensor, limit: int | None = None) -> Tensor:
     step = ((adj != 0) | (adj.mT != 0)).to(adj.dtype)
     hops = torch.zeros_like(start, dtype=adj.dtype).masked_fill(~start, torch.inf)
     reached, count = start, 0
-    # A compiler cannot stop early, but it can unroll a fixed number of steps.
-    can_stop_early = limit is None or not torch.compiler.is_compiling()
     while limit is None or count < limit:
         count += 1
         new = (step @ reached.to(step.dtype) > 0) & ~reached
-        if can_stop_early and not new.any():
+        if not new.any():
             break
         hops, reached = hops.masked_fill(new, count), reached | new
     return hops

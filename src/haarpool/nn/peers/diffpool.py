@@ -22,9 +22,10 @@ class DiffPool(nn.Module):
     has two layers of GraphSAGE with means, as in the paper. Every graph gets `num_clusters`
     clusters. As in PyG, the losses of a batch count the entries that pad smaller graphs.
 
-    The layer compiles with `torch.compile(fullgraph=True, dynamic=True)` but cannot be exported:
-    the size of its tensors depends on the largest graph and on the number of edges of weight zero.
-    For the same reason the host waits for the device.
+    The layer does not compile into one graph (`torch.compile(fullgraph=True)`) and cannot be
+    exported, because the shapes of its tensors depend on the largest graph of the batch and on the
+    number of edges of weight zero. It compiles with graph breaks. The host waits for the device to
+    read these shapes.
 
     Args:
         in_channels: Number of columns of x.

@@ -38,8 +38,8 @@ class LaPool(nn.Module):
     s. The GIN layer inside the pooling of the authors' code is left to the layers of the network.
 
     The layer does not compile into one graph (`torch.compile(fullgraph=True)`) and cannot be
-    exported: the number of clusters and of steps between nodes depends on the values of x. For the
-    same reason the host waits for the device.
+    exported, because the number of clusters depends on the values of x. It compiles with graph
+    breaks. The host waits for the device to read the number of clusters.
 
     Args:
         in_channels: Number of columns of x.

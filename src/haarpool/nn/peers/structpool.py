@@ -35,9 +35,10 @@ class StructPool(nn.Module):
     bounds P, and gives zeros instead of NaN for a node without similar nodes. The authors' code
     keeps Λ = -I fixed.
 
-    The layer compiles with `torch.compile(fullgraph=True, dynamic=True)` but cannot be exported:
-    the size of its tensors depends on the largest graph and on the number of edges of weight zero.
-    For the same reason the host waits for the device.
+    The layer does not compile into one graph (`torch.compile(fullgraph=True)`) and cannot be
+    exported, because the shapes of its tensors depend on the largest graph of the batch and on the
+    number of edges of weight zero. It compiles with graph breaks. The host waits for the device to
+    read these shapes.
 
     Args:
         in_channels: Number of columns of x.
