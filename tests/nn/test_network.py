@@ -390,17 +390,6 @@ def test_which_tokens_compile_into_one_graph(token, compiler):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("token", ["DP", "STRUCT", "LAP"])
-@torch.no_grad()
-def test_dense_poolings_compile_with_graph_breaks(token, compiler):
-    model = build_model(TOKEN_NETWORKS[token], FEATURES, 2, num_clusters=4).eval()
-    batch = batch_for(model, (5, 3))
-    compiled = torch.compile(model, dynamic=True, backend="eager")
-    torch.testing.assert_close(compiled(batch), model(batch))
-    assert compiler["graph_break"]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("token", TOKEN_NETWORKS)
 @pytest.mark.filterwarnings("ignore:The tensor attributes.*lstm:UserWarning")
 def test_which_tokens_export(token):

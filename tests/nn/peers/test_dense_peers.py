@@ -7,6 +7,7 @@ from torch_geometric.data import Batch
 
 from haarpool.errors import HaarPoolError
 from haarpool.nn.peers.dense_batch import hop_counts
+from haarpool.nn.peers.diffpool import DiffPool
 from haarpool.nn.peers.lapool import LaPool
 from haarpool.nn.peers.structpool import StructPool
 from helpers.dense import (
@@ -165,3 +166,14 @@ def test_hop_counts_of_a_path() -> None:
     assert torch.equal(hop_counts(adj, start)[0], expected)
     near = hop_counts(adj, start, limit=2)[0]
     assert torch.equal(near, expected.masked_fill(expected > 2, torch.inf))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [DiffPool, StructPool, LaPool])
+@torch.no_grad()
+def test_compiles_with_graph_breaks(kind: type[nn.Module]) -> None:
+    torch.compiler.reset()
+    pool, data = kind(WIDTH).double(), Batch.from_data_list(MIXED)
+    compiled = torch.compile(pool, dynamic=True, backend="eager")
+    torch.testing.assert_close(pool_data(compiled, data).x, pool_data(pool, data).x)
+    torch.compiler.reset()
