@@ -38,6 +38,7 @@ from helpers.layers import (
     each_domain,
     lists_of_chains,
     owner,
+    random_graph,
     signal,
     together,
     whole,
@@ -370,6 +371,21 @@ def test_renumbering_permutes_the_rows_of_the_vertex_domain(domain):
     before = HaarPooling(0, domain)(x, carrier(chain)).x
     after = HaarPooling(0, domain)(x[old[0]], carrier(renamed)).x
     assert close(after, before[old[1]]) == (domain == "vertex")
+
+
+def test_the_chain_itself_may_depend_on_numbering():
+    """For most graphs with "matching"."""
+    rng, changed = np.random.default_rng(0), 0
+    for seed in range(10):
+        graph, order = random_graph(30, seed=seed), rng.permutation(30)
+        renumbered = graph[order][:, order]
+        parents, new_parents = (
+            hp.build_chain(each, num_levels=1, sizes=[15], method="matching").parents[0]
+            for each in (graph, renumbered)
+        )
+        same_cluster = parents[order][:, None] == parents[order]
+        changed += not np.array_equal(same_cluster, new_parents[:, None] == new_parents)
+    assert changed > 5
 
 
 CONVOLUTIONS = {

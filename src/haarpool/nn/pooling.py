@@ -46,8 +46,8 @@ class HaarPooling(torch.nn.Module):
     so its output depends on the numbering of the clusters, unless one row per graph is left. In the
     vertex domain another numbering of the clusters only permutes the rows: for a given chain, the
     output of a network does not depend on numbering. The chain itself may: after renumbering the
-    nodes, `method="spectral"` gives other clusters for 2 to 7 of 100 graphs, `"matching"` for 80
-    to 90.
+    nodes, some graphs get other clusters with `method="spectral"` (2 to 7 of 100), most with
+    `"matching"` (80 to 90 of 100).
 
     Args:
         level: Level j in 0..K-1. Count the poolings of the network from 0.
