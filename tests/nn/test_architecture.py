@@ -27,6 +27,8 @@ def test_strings_of_the_paper(text):
     arch = Architecture.parse(text)
     widths = [block.width for block in arch.layers() if block.token == "FC"]
     assert (arch.num_levels, arch.top, widths) == PAPER[text]
+    chain = {"num_levels": arch.num_levels, "top": arch.top}
+    assert arch.chain_parameters == (chain if arch.num_levels else {})
     assert str(arch) == text
     assert Architecture.parse(str(arch)) == arch
     assert hash(Architecture.parse(text)) == hash(arch)

@@ -47,7 +47,7 @@ class HaarPooling(torch.nn.Module):
     vertex domain another numbering of the clusters only permutes the rows: for a given chain, the
     output of a network does not depend on numbering. The chain itself may: after renumbering the
     nodes, some graphs get other clusters with `method="spectral"` (2 to 7 of 100), most with
-    `"matching"` (80 to 90 of 100).
+    `"matching"` (80 to 90 of 100, if edges have equal weights).
 
     Args:
         level: Level j in 0..K-1. Count the poolings of the network from 0.
