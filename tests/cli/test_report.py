@@ -13,7 +13,7 @@ SMALL = ("--arch", "GC8-HP-GC8-HP-FC8", "--epochs", 2, "--repeats", 2, "--quiet"
 
 @pytest.fixture
 def run_folder(without_data):
-    train("MUTAG", *SMALL, "--out", "run")
+    train("rings", *SMALL, "--out", "run")
     return Path("run")
 
 
@@ -40,7 +40,7 @@ def test_a_flipped_bit_in_the_model_is_noticed(run_folder):
     content = bytearray(path.read_bytes())
     content[-5] ^= 4
     path.write_bytes(content)
-    assert "model.safetensors" in run_main("predict", run_folder, "MUTAG", code=2).err
+    assert "model.safetensors" in run_main("predict", run_folder, "rings", code=2).err
 
 
 def test_r2_of_equal_values_is_null(without_data):

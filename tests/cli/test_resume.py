@@ -13,7 +13,7 @@ from helpers.commands import HAARPOOL, HANGS, run_main, run_until_signal, start_
 from helpers.runs import numbers, same_weights, train
 
 pytestmark = pytest.mark.usefixtures("without_data")
-ENDLESS = ("MUTAG", "--arch", "GC8-HP-FC8", "--epochs", 100_000, "--patience", 100_000)
+ENDLESS = ("rings", "--arch", "GC8-HP-FC8", "--epochs", 100_000, "--patience", 100_000)
 
 
 def checkpoint(number):
@@ -22,14 +22,14 @@ def checkpoint(number):
 
 
 def settings(arch):
-    return ("MUTAG", "--arch", arch, "--epochs", 6, "--repeats", 2, "--dropout", 0.5,
+    return ("rings", "--arch", arch, "--epochs", 6, "--repeats", 2, "--dropout", 0.5,
             "--schedule", "cosine", "--quiet")  # fmt: skip
 
 
 def check_unfinished(folder):
     assert Path(folder, "checkpoint.safetensors").exists()
     assert not Path(folder, "model.safetensors").exists()
-    run_main("predict", folder, "MUTAG", code=2)  # not yet
+    run_main("predict", folder, "rings", code=2)  # not yet
 
 
 def check_finished(folder, whole):
@@ -107,7 +107,7 @@ def check_resumable(folder):
         assert process.wait(HANGS) == 130
     epochs = [json.loads(line)["epoch"] for line in metrics.read_text().splitlines()]
     assert epochs == list(range(1, len(epochs) + 1))
-    err = run_main("train", "MUTAG", "--out", folder, code=2).err
+    err = run_main("train", "rings", "--out", folder, code=2).err
     assert f"--resume {folder}" in err
     config = Path(folder, "config.json")
     digest = json.loads(config.read_text())["data"]["digest"]

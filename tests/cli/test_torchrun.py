@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_data")]
 
 def test_two_processes_train_one_model():
     """Same split, gradients averaged over all graphs, scores over all ranks, one writer."""
-    arguments = ["MUTAG", "--arch", "GC8-HP-GC8-HP-FC8", "--epochs", "5", "--dropout", "0",
+    arguments = ["rings", "--arch", "GC8-HP-GC8-HP-FC8", "--epochs", "5", "--dropout", "0",
                  "--batch-size", "31", "--repeats", "2", "--class-weights"]  # fmt: skip
     train(*arguments, "--out", "one")
     torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", 2)

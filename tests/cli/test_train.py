@@ -1,4 +1,4 @@
-"""`haarpool train` and `predict` on MUTAG: files, scores, seeds, splits."""
+"""`haarpool train` and `predict` on generated graphs: files, scores, seeds, splits."""
 
 import json
 import re
@@ -16,20 +16,20 @@ pytestmark = pytest.mark.usefixtures("without_data")
 SMALL = ("--arch", "GC8-HP-FC8", "--epochs", 4, "--batch-size", 32, "--quiet")
 
 
-def test_mutag_without_data_folder_and_network():
+def test_a_run_without_data_folder_and_network():
     """All of it: a run, its files, its report, predictions."""
-    out, err, _ = run_main("train", "MUTAG", *SMALL, "--repeats", 2)
+    out, err, _ = run_main("train", "rings", *SMALL, "--repeats", 2)
     assert err == ""
     assert re.search(r"test accuracy \d+\.\d ± \d+\.\d % \(2 repeats\)", out)
-    assert "runs/MUTAG-1/report.html" in out
-    folder = Path("runs/MUTAG-1")
+    assert "runs/rings-1/report.html" in out
+    folder = Path("runs/rings-1")
     files = {path.name for path in folder.iterdir()}
     assert files == {
         "config.json", "split.json", "metrics.jsonl", "model.safetensors", "test.csv",
-        "result.json", "report.html",
+        "result.json", "report.html", "example_chain.npz",
     }  # fmt: skip
     config = json.loads((folder / "config.json").read_text())
-    assert config["command"].startswith("haarpool train MUTAG --arch GC8-HP-FC8")
+    assert config["command"].startswith("haarpool train rings --arch GC8-HP-FC8")
     assert config["versions"]["haarpool"] == hp.__version__
     assert len(config["split_digests"]) == 2
     assert len(config["chain"]["digest"]) == len(config["data"]["digest"]) == 64
@@ -42,7 +42,7 @@ def test_mutag_without_data_folder_and_network():
         own = [row for row in rows if row[0] == str(repeat)]
         accuracy = np.mean([row[2] == row[3] for row in own])
         assert np.isclose(accuracy, result["scores"]["accuracy"]["test"]["each"][repeat])
-        assert len(own) == result["graphs"]["test"][repeat] == 18
+        assert len(own) == result["graphs"]["test"][repeat] == 24
         best = min(
             (li for li in lines if li["repeat"] == repeat), key=lambda li: li["validation_loss"]
         )
@@ -54,11 +54,11 @@ def test_mutag_without_data_folder_and_network():
         found = result["scores"]["accuracy"][part]
         assert np.isclose(found["mean"], np.mean(found["each"]))
         assert np.isclose(found["std"], np.std(found["each"], ddof=1))
-    out, err, _ = run_main("predict", folder, "MUTAG", "--out", "new.csv")
-    assert out == "188 predictions in new.csv\n"
+    out, err, _ = run_main("predict", folder, "rings", "--out", "new.csv")
+    assert out == "240 predictions in new.csv\n"
     lines = Path("new.csv").read_text().splitlines()
-    assert lines[0] == "graph,prediction,p(-1),p(1)"
-    assert [line.split(",")[0] for line in lines[1:]] == [str(g) for g in range(188)]
+    assert lines[0] == "graph,prediction,p(fused),p(linked)"
+    assert [line.split(",")[0] for line in lines[1:]] == [str(g) for g in range(240)]
     # The model that was saved is that of the repeat that validates best, at its best epoch.
     chosen = result["model_of_repeat"]
     assert result["scores"]["accuracy"]["validation"]["each"][chosen] == max(
@@ -77,14 +77,14 @@ def test_mutag_without_data_folder_and_network():
 
 def test_same_seed_same_result_other_seed_another():
     for out, seed in (("a", 3), ("b", 3), ("c", 4)):
-        train("MUTAG", *SMALL, "--seed", seed, "--out", out)
+        train("rings", *SMALL, "--seed", seed, "--out", out)
     assert numbers("a") == numbers("b")
     same_weights("a", "b")
     assert numbers("a")[0] != numbers("c")[0]
 
 
 def test_early_stopping_and_the_best_epoch():
-    result = train("MUTAG", *SMALL[:2], "--epochs", 60, "--patience", 3, "--lr", 0.05, "--out", "a",
+    result = train("rings", *SMALL[:2], "--epochs", 60, "--patience", 3, "--lr", 0.05, "--out", "a",
                    "--monitor", "loss")  # fmt: skip
     lines, _, _ = numbers("a")
     losses = [line["validation_loss"] for line in lines]
@@ -94,25 +94,25 @@ def test_early_stopping_and_the_best_epoch():
     assert [line["best"] for line in lines] == [
         loss < min(losses[:i], default=np.inf) for i, loss in enumerate(losses)
     ]
-    result = train("MUTAG", *SMALL[:2], "--epochs", 20, "--out", "b", "--monitor", "score")
+    result = train("rings", *SMALL[:2], "--epochs", 20, "--out", "b", "--monitor", "score")
     lines, _, _ = numbers("b")
     keys = [(line["validation_score"], -line["validation_loss"]) for line in lines]
     assert result["best_epoch"][0] - 1 == keys.index(max(keys))  # of equal scores the lower loss
 
 
 def test_folds_and_files(tmp_path):
-    result = train("MUTAG", *SMALL, "--split", "kfold:3", "--out", "folds")
+    result = train("rings", *SMALL, "--split", "kfold:3", "--out", "folds")
     assert result["repeats"] == result["folds"] == 3
     out = run_main("train", "--resume", "folds").out
     assert "(3 folds)" in out
-    assert sum(result["graphs"]["test"]) == 188
-    result = train("MUTAG", *SMALL, "--split", "folds/split.json", "--out", "again")
+    assert sum(result["graphs"]["test"]) == 240
+    result = train("rings", *SMALL, "--split", "folds/split.json", "--out", "again")
     assert numbers("folds") == numbers("again")
 
 
 def test_a_bar_with_loss_score_and_time_left():
-    arguments = ("train", "MUTAG", *SMALL[:-1], "--out", "a")
+    arguments = ("train", "rings", *SMALL[:-1], "--out", "a")
     shown = run_main(*arguments, terminal=True, COLUMNS=140).err
-    assert "MUTAG 1/1" in shown
+    assert "rings 1/1" in shown
     assert re.search(r"<\d\d:\d\d", shown), "time left"
     assert re.search(r"loss \d\.\d+, validation accuracy \d\.\d+", shown)

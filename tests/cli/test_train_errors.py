@@ -8,18 +8,18 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from haarpool.datasets import find_dataset
 from helpers.commands import run_main
+from helpers.files import write_rings_tu
 
 pytestmark = pytest.mark.usefixtures("without_data")
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A run on MUTAG, made once."""
-    folder = tmp_path_factory.mktemp("runs") / "mutag"
+    """A run on generated graphs, made once."""
+    folder = tmp_path_factory.mktemp("runs") / "rings"
     small = ("--arch", "GC8-HP-FC8", "--epochs", 2, "--quiet", "--out", folder)
-    run_main("train", "MUTAG", *small, HAARPOOL_DATA="", OMP_NUM_THREADS=1)
+    run_main("train", "rings", *small, HAARPOOL_DATA="", OMP_NUM_THREADS=1)
     return folder
 
 
@@ -35,13 +35,9 @@ def error_of(*arguments, **environment):
 
 
 @pytest.fixture
-def mutag(tmp_path):
-    """A copy of MUTAG that may be damaged."""
-    folder = tmp_path / "data" / "MINE" / "raw"
-    folder.mkdir(parents=True)
-    for path in find_dataset("MUTAG").glob("MUTAG_*.txt"):
-        shutil.copy(path, folder / path.name.replace("MUTAG", "MINE"))
-    return folder
+def files(tmp_path):
+    """A dataset in TU layout that may be damaged."""
+    return write_rings_tu(tmp_path / "data", "MINE")
 
 
 def test_no_such_dataset():
@@ -62,43 +58,43 @@ def test_empty_folder(tmp_path):
     assert "NAME_A.txt" in error_of("info", tmp_path / "empty")
 
 
-def test_truncated_files_name_file_and_line(mutag):
+def test_truncated_files_name_file_and_line(files):
     for name, expected in {
         "A": "line 51", "graph_indicator": "line 51", "graph_labels": "50", "node_labels": "50",
     }.items():  # fmt: skip
-        path = mutag / f"MINE_{name}.txt"
+        path = files / f"MINE_{name}.txt"
         whole = path.read_text()
         cut = "\n".join(whole.splitlines()[:50]) + "\n"
         path.write_text(cut + ("17," if "line" in expected else ""))
-        err = error_of("train", mutag.parent)
+        err = error_of("train", files.parent)
         assert expected in err
         assert path.name in err
         path.write_text(whole)
 
 
-def test_labels_missing(mutag):
-    (mutag / "MINE_graph_labels.txt").unlink()
-    assert "labels of the graphs of MINE" in error_of("train", mutag.parent)
+def test_labels_missing(files):
+    (files / "MINE_graph_labels.txt").unlink()
+    assert "labels of the graphs of MINE" in error_of("train", files.parent)
     Path("m.csv").write_text("smiles,y\nCC,\nCCC,\nCO,\n")
     assert "label" in error_of("train", "m.csv", "--target", "y")
     assert "label" in error_of("train", "m.csv")
 
 
-def test_one_class_only(mutag):
-    (mutag / "MINE_graph_labels.txt").write_text("1\n" * 188)
-    assert "at least two classes" in error_of("train", mutag.parent)
+def test_one_class_only(files):
+    (files / "MINE_graph_labels.txt").write_text("1\n" * 240)
+    assert "at least two classes" in error_of("train", files.parent)
 
 
 def test_fewer_graphs_than_folds():
-    assert "at least 500 graphs" in error_of("train", "MUTAG", "--split", "kfold:500")
+    assert "at least 500 graphs" in error_of("train", "rings", "--split", "kfold:500")
 
 
-def test_nan_features(mutag):
-    size = len((mutag / "MINE_node_labels.txt").read_text().splitlines())
+def test_nan_features(files):
+    size = len((files / "MINE_node_labels.txt").read_text().splitlines())
     lines = ["0.5"] * size
     lines[99] = "nan"
-    (mutag / "MINE_node_attributes.txt").write_text("\n".join(lines) + "\n")
-    err = error_of("train", mutag.parent, "--features", "attributes")
+    (files / "MINE_node_attributes.txt").write_text("\n".join(lines) + "\n")
+    err = error_of("train", files.parent, "--features", "attributes")
     assert "line 100" in err or "graph 5" in err
     graphs = [Data(x=torch.ones(2, 1), edge_index=torch.zeros(2, 0, dtype=torch.long), y=i % 2)
               for i in range(20)]  # fmt: skip
@@ -144,7 +140,7 @@ SETTINGS = {
     "threads": (["--threads", "99999999999"], "--threads in 0..1024"),
     "split": (["--split", "half"], "--split random"),
     "scaffolds of no molecules": (["--split", "scaffold"], "SMILES"),
-    "features": (["--features", "colours"], "features of MUTAG out of labels"),
+    "features": (["--features", "colours"], "features of rings out of labels"),
     "method": (["--method", "magic"], "a clustering method out of"),
     "tied": (["--tied", "a"], "--tied"),
 }
@@ -153,11 +149,11 @@ SETTINGS = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_settings(name):
     arguments, part = SETTINGS[name]
-    assert part in error_of("train", "MUTAG", *arguments)
+    assert part in error_of("train", "rings", *arguments)
 
 
-def test_the_papers_settings_are_for_its_datasets(mutag):
-    assert "a dataset of the paper" in error_of("train", mutag.parent, "--preset", "paper")
+def test_the_papers_settings_are_for_its_datasets(files):
+    assert "a dataset of the paper" in error_of("train", files.parent, "--preset", "paper")
 
 
 def test_resume_takes_no_other_settings(trained):
@@ -169,66 +165,66 @@ def test_resume_takes_no_other_settings(trained):
 def test_an_existing_folder_is_an_error():
     Path("taken").mkdir()
     Path("taken/file").write_text("mine")
-    assert "another folder" in error_of("train", "MUTAG", "--out", "taken")
+    assert "another folder" in error_of("train", "rings", "--out", "taken")
     assert Path("taken/file").read_text() == "mine"
 
 
 def test_runs_that_cannot_be_used(trained, tmp_path):
-    assert "nothing there" in error_of("predict", "nowhere", "MUTAG")
-    assert "the folder of a run at nowhere" in error_of("train", "--resume", "nowhere")
+    assert "a run folder at nowhere" in error_of("predict", "nowhere", "rings")
+    assert "a run folder at nowhere" in error_of("train", "--resume", "nowhere")
     Path("empty").mkdir()
-    assert "config.json" in error_of("predict", "empty", "MUTAG")
+    assert "config.json" in error_of("predict", "empty", "rings")
     newer = shutil.copytree(trained, tmp_path / "newer")
     config = json.loads((newer / "config.json").read_text())
     (newer / "config.json").write_text(json.dumps(config | {"format": 99}))
-    assert "format 99; install a newer haarpool" in error_of("predict", newer, "MUTAG")
+    assert "format 99; install a newer version of haarpool" in error_of("predict", newer, "rings")
     assert "format 99" in error_of("train", "--resume", newer)
     broken = shutil.copytree(trained, tmp_path / "broken")
     weights = (broken / "model.safetensors").read_bytes()
     (broken / "model.safetensors").write_bytes(weights[:-10])
-    assert "a whole model.safetensors" in error_of("predict", broken, "MUTAG")
+    assert "an undamaged model.safetensors" in error_of("predict", broken, "rings")
     (broken / "config.json").write_text('{"format": 1')
-    assert "a whole config.json" in error_of("predict", broken, "MUTAG")
-    classes = config["data"] | {"classes": ["-1", "0", "1"]}
+    assert "an undamaged config.json" in error_of("predict", broken, "rings")
+    classes = config["data"] | {"classes": ["a", "b", "c"]}
     (broken / "config.json").write_text(json.dumps(config | {"data": classes}))
     (broken / "model.safetensors").write_bytes(weights)
-    assert "3 names for 2 outputs" in error_of("predict", broken, "MUTAG")
+    assert "3 names for 2 outputs" in error_of("predict", broken, "rings")
     (broken / "config.json").write_text('{"format": 1}')
     (broken / "model.safetensors").write_bytes(weights)
-    assert "a whole config.json" in error_of("predict", broken, "MUTAG")
+    assert "an undamaged config.json" in error_of("predict", broken, "rings")
 
 
 def test_checkpoints_that_cannot_be_used(trained, tmp_path):
     broken = shutil.copytree(trained, tmp_path / "broken")
     shutil.copy(broken / "model.safetensors", broken / "checkpoint.safetensors")
-    assert "a whole checkpoint.safetensors" in error_of("train", "--resume", broken)
+    assert "an undamaged checkpoint.safetensors" in error_of("train", "--resume", broken)
     (broken / "checkpoint.safetensors").write_bytes(b"")
-    assert "a whole checkpoint.safetensors" in error_of("train", "--resume", broken)
+    assert "an undamaged checkpoint.safetensors" in error_of("train", "--resume", broken)
     (broken / "checkpoint.safetensors").unlink()
     (broken / "result.json").unlink()
     (broken / "metrics.jsonl").write_bytes(b"{}\n\xff\n")
-    assert "a whole" in error_of("train", "--resume", broken)
+    assert "an undamaged" in error_of("train", "--resume", broken)
     (broken / "split.json").unlink()
-    assert "a whole split.json" in error_of("train", "--resume", broken)
+    assert "an undamaged split.json" in error_of("train", "--resume", broken)
 
 
-def test_one_way_edges(mutag):
-    edges = (mutag / "MINE_A.txt").read_text().splitlines()
-    (mutag / "MINE_edge_labels.txt").unlink()
-    (mutag / "MINE_A.txt").write_text("\n".join(edges[1:]) + "\n")
+def test_one_way_edges(files):
+    edges = (files / "MINE_A.txt").read_text().splitlines()
+    (files / "MINE_edge_labels.txt").unlink()
+    (files / "MINE_A.txt").write_text("\n".join(edges[1:]) + "\n")
     small = ("--arch", "GC8-HP-FC8", "--epochs", 1, "--quiet", "--out", "run")
-    assert "--symmetrize" in error_of("train", mutag.parent, *small)
-    run_main("train", mutag.parent, *small, "--symmetrize")
+    assert "--symmetrize" in error_of("train", files.parent, *small)
+    run_main("train", files.parent, *small, "--symmetrize")
 
 
-def test_graphs_that_do_not_fit(trained, mutag):
+def test_graphs_that_do_not_fit(trained, files):
     Path("m.csv").write_text("smiles\nCC\n")
     assert "columns 'labels'" in error_of("predict", trained, "m.csv")
-    labels = (mutag / "MINE_node_labels.txt").read_text().splitlines()
-    owner = (mutag / "MINE_graph_indicator.txt").read_text().splitlines()
+    labels = (files / "MINE_node_labels.txt").read_text().splitlines()
+    owner = (files / "MINE_graph_indicator.txt").read_text().splitlines()
     labels[2000] = "77"
-    (mutag / "MINE_node_labels.txt").write_text("\n".join(labels))
-    err = error_of("predict", trained, mutag.parent, "--out", "new.csv")
+    (files / "MINE_node_labels.txt").write_text("\n".join(labels))
+    err = error_of("predict", trained, files.parent, "--out", "new.csv")
     assert f"77 in graph {int(owner[2000]) - 1}" in err
     assert not Path("new.csv").exists()
 
@@ -248,11 +244,11 @@ def test_a_full_disk_leaves_nothing_half_written(trained):
 
     Path("new.csv").write_text("the old one")
     before = set(Path().iterdir())
-    assert "File too large" in limited(1, "predict", trained, "MUTAG", "--out", "new.csv")
+    assert "File too large" in limited(1, "predict", trained, "rings", "--out", "new.csv")
     assert Path("new.csv").read_text() == "the old one"
     assert set(Path().iterdir()) - before <= {Path("cache")}
     small = ("--arch", "2GC256-HP-FC256", "--epochs", 2, "--quiet")
-    limited(100, "train", "MUTAG", *small, "--out", "run")
+    limited(100, "train", "rings", *small, "--out", "run")
     left = {path.name for path in Path("run").iterdir()}
     assert left <= {"config.json", "split.json", "metrics.jsonl"}
     run_main("train", "--resume", "run", "--quiet")  # with room again it goes on

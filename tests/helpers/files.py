@@ -38,6 +38,25 @@ def write_tu(folder: Path, name: str, graphs: list) -> Path:
     return folder
 
 
+def write_rings_tu(folder: Path, name: str) -> Path:
+    """The generated dataset rings in TU layout, with labels of graphs, nodes and edges."""
+    from haarpool.datasets import read_graphs
+
+    graphs = read_graphs("rings")
+    folder = folder / name / "raw"
+    folder.mkdir(parents=True)
+    lines = {
+        "A": [f"{u}, {v}" for u, v in (graphs.edges + 1).T],
+        "graph_indicator": np.repeat(np.arange(len(graphs)), graphs.sizes) + 1,
+        "graph_labels": graphs.targets,
+        "node_labels": graphs.columns["labels"].ravel(),
+        "edge_labels": np.zeros(graphs.edges.shape[1], int),
+    }
+    for kind, values in lines.items():
+        (folder / f"{name}_{kind}.txt").write_text("\n".join(map(str, values)) + "\n")
+    return folder
+
+
 def write_tiny_tu(folder: Path, name="TINY", **changes) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for kind, text in (TINY | changes).items():

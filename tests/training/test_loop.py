@@ -200,20 +200,20 @@ def test_settings_are_a_value():
 
 
 def test_only_labelled_graphs_train():
-    graphs = read_graphs("MUTAG")
+    graphs = read_graphs("rings")
     graphs.targets[:50] = -1
-    with pytest.warns(HaarPoolWarning, match="50 of 188"):
+    with pytest.warns(HaarPoolWarning, match="50 of 240"):
         run = start_run(
             graphs, RunConfig(arch="GC8-HP-FC8", epochs=1), ProcessGroup(), progress=False
         )
-    assert sum(map(len, run.splits[0])) == 138
+    assert sum(map(len, run.splits[0])) == 190
     assert min(map(min, run.splits[0])) == 50
     train_run(run)
 
 
 def test_any_split_can_be_passed():
-    graphs = read_graphs("MUTAG")
-    split = Split(np.arange(100), np.arange(100, 150), np.arange(150, 188))
+    graphs = read_graphs("rings")
+    split = Split(np.arange(100), np.arange(100, 150), np.arange(150, 240))
     config = RunConfig(arch="GC8-HP-FC8", epochs=1)
     run = train_run(start_run(graphs, config, ProcessGroup(), progress=False, splits=[split]))
-    assert run.results[0].predicted.shape == (38, 2)
+    assert run.results[0].predicted.shape == (90, 2)
