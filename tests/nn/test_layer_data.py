@@ -104,7 +104,7 @@ def test_the_number_of_graphs_was_excluded():
 
 
 def test_details_must_be_a_bool():
-    with pytest.raises(HaarPoolError, match="details=True"):
+    with pytest.raises(HaarPoolError, match="details None, True or False"):
         AddHaarChain(2, details="full")
 
 
