@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.commands import run_main
 from helpers.files import write_tu
 from helpers.graphs import random_graphs
 
@@ -20,3 +21,19 @@ def root(tmp_path):
 @pytest.fixture
 def cache(tmp_path):
     return tmp_path / "cache"
+
+
+@pytest.fixture
+def blank_report(monkeypatch):
+    """Reports without content, where drawing them takes longer than the rest of the test."""
+    monkeypatch.setattr("haarpool.report.page.render_report", lambda record: "<!doctype html>")
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """A run on generated graphs, made once. Copy it before you change it."""
+    folder = tmp_path_factory.mktemp("runs") / "rings"
+    small = ("--arch", "GC8-HP-GC8-HP-FC8", "--epochs", 2, "--repeats", 2, "--quiet")
+    cache = tmp_path_factory.mktemp("cache")
+    run_main("train", "rings", *small, "--out", folder, HAARPOOL_DATA="", HAARPOOL_CACHE=cache)
+    return folder

@@ -1,6 +1,7 @@
 """`haarpool report`: the report again, from the folder of a run alone."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,11 @@ SMALL = ("--arch", "GC8-HP-GC8-HP-FC8", "--epochs", 2, "--repeats", 2, "--quiet"
 
 
 @pytest.fixture
-def run_folder(without_data):
-    train("rings", *SMALL, "--out", "run")
-    return Path("run")
+def run_folder(without_data, trained):
+    return shutil.copytree(trained, Path("run"))
 
 
+@pytest.mark.slow
 def test_the_report_is_made_again_to_the_letter(run_folder):
     report = run_folder / "report.html"
     before = report.read_text()

@@ -12,7 +12,7 @@ import pytest
 from helpers.commands import HAARPOOL, HANGS, run_main, run_until_signal, start_process, wait_until
 from helpers.runs import numbers, same_weights, train
 
-pytestmark = pytest.mark.usefixtures("without_data")
+pytestmark = pytest.mark.usefixtures("without_data", "blank_report")
 ENDLESS = ("rings", "--arch", "GC8-HP-FC8", "--epochs", 100_000, "--patience", 100_000)
 
 
@@ -53,7 +53,14 @@ def test_a_killed_run_resumes_to_the_same_numbers():
     check_finished("cut", "whole")
 
 
-@pytest.mark.parametrize("arch", ["GC8-HP-GC8-HP-FC8", "GIN8-TP-GIN8-SUM", "2GC8-DP-GC8-AP"])
+@pytest.mark.parametrize(
+    "arch",
+    [
+        "GC8-HP-GC8-HP-FC8",
+        pytest.param("GIN8-TP-GIN8-SUM", marks=pytest.mark.slow),
+        pytest.param("2GC8-DP-GC8-AP", marks=pytest.mark.slow),
+    ],
+)
 def test_an_interrupted_run_resumes_to_the_same_numbers(arch, monkeypatch):
     """Interrupted at any moment of writing a checkpoint, twice."""
     arguments = settings(arch)

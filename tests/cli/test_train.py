@@ -75,6 +75,7 @@ def test_a_run_without_data_folder_and_network():
             )
 
 
+@pytest.mark.usefixtures("blank_report")
 def test_same_seed_same_result_other_seed_another():
     for out, seed in (("a", 3), ("b", 3), ("c", 4)):
         train("rings", *SMALL, "--seed", seed, "--out", out)
@@ -83,6 +84,7 @@ def test_same_seed_same_result_other_seed_another():
     assert numbers("a")[0] != numbers("c")[0]
 
 
+@pytest.mark.usefixtures("blank_report")
 def test_early_stopping_and_the_best_epoch():
     result = train("rings", *SMALL[:2], "--epochs", 60, "--patience", 3, "--lr", 0.05, "--out", "a",
                    "--monitor", "loss")  # fmt: skip
@@ -100,6 +102,7 @@ def test_early_stopping_and_the_best_epoch():
     assert result["best_epoch"][0] - 1 == keys.index(max(keys))  # of equal scores the lower loss
 
 
+@pytest.mark.usefixtures("blank_report")
 def test_folds_and_files(tmp_path):
     result = train("rings", *SMALL, "--split", "kfold:3", "--out", "folds")
     assert result["repeats"] == result["folds"] == 3
@@ -110,6 +113,7 @@ def test_folds_and_files(tmp_path):
     assert numbers("folds") == numbers("again")
 
 
+@pytest.mark.usefixtures("blank_report")
 def test_a_bar_with_loss_score_and_time_left():
     arguments = ("train", "rings", *SMALL[:-1], "--out", "a")
     shown = run_main(*arguments, terminal=True, COLUMNS=140).err

@@ -62,6 +62,7 @@ def test_a_table_of_molecules_with_classes(table):
     assert "test accuracy" in out
 
 
+@pytest.mark.usefixtures("blank_report")
 def test_values_in_their_units_with_some_missing(table):
     run_main("train", "mol.csv", "--target", "oxygen,length", *SMALL, "--out", "run")
     config = json.loads(Path("run/config.json").read_text())
@@ -78,6 +79,7 @@ def test_values_in_their_units_with_some_missing(table):
     assert 5 < lengths.mean() < 40  # in characters, not in standard deviations
 
 
+@pytest.mark.usefixtures("blank_report")
 def test_few_labels(table):
     """Parts with one class have no ROC curve; R² of one value is null."""
     Path("few.csv").write_text(
@@ -106,6 +108,7 @@ def test_few_labels(table):
     assert codes == {0, 2}  # without a value of z to learn from it is refused
 
 
+@pytest.mark.usefixtures("blank_report")
 def test_many_blocks_are_the_same_as_one(table):
     """Predictions do not depend on which graphs stand together."""
     run_main("train", "mol.csv", "--target", "kind", *SMALL, "--out", "run")
@@ -125,6 +128,7 @@ def test_many_blocks_are_the_same_as_one(table):
         )
 
 
+@pytest.mark.usefixtures("blank_report")
 def test_a_folder_and_a_list(monkeypatch):
     monkeypatch.setenv("HAARPOOL_DATA", "")
     folder = write_rings_tu(Path("data"), "MINE")
@@ -166,6 +170,7 @@ def test_the_real_datasets(name):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("blank_report")
 def test_generated_triangles(monkeypatch):
     """Without data and without network; the published split is the default."""
     monkeypatch.setenv("HAARPOOL_DATA", "")
@@ -179,6 +184,7 @@ def test_generated_triangles(monkeypatch):
 
 
 @pytest.mark.skipif(find_spec("grakel") is None, reason="grakel has no wheel for this Python")
+@pytest.mark.usefixtures("blank_report")
 def test_without_a_dataset_mutag_is_used(without_data):
     result = train(*SMALL, "--out", "run")
     assert result["dataset"] == "MUTAG"

@@ -11,16 +11,7 @@ from torch_geometric.data import Data
 from helpers.commands import run_main
 from helpers.files import write_rings_tu
 
-pytestmark = pytest.mark.usefixtures("without_data")
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A run on generated graphs, made once."""
-    folder = tmp_path_factory.mktemp("runs") / "rings"
-    small = ("--arch", "GC8-HP-FC8", "--epochs", 2, "--quiet", "--out", folder)
-    run_main("train", "rings", *small, HAARPOOL_DATA="", OMP_NUM_THREADS=1)
-    return folder
+pytestmark = pytest.mark.usefixtures("without_data", "blank_report")
 
 
 def error_of(*arguments, **environment):
