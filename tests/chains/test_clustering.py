@@ -292,6 +292,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 @pytest.mark.parametrize("method", ["spectral", "matching", "metis", "louvain", "leiden"])
 def test_large_graphs(method, name):

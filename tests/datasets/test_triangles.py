@@ -54,6 +54,7 @@ def test_classes_are_numbers_of_triangles(graphs):
         assert nx.number_of_selfloops(graph) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_parts_are_like_the_published_ones(name, graphs):
     first, last, nodes, fewest, most, edges = PARTS[name]

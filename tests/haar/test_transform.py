@@ -176,7 +176,7 @@ def test_the_plan_of_a_chain_is_made_once_and_dies_with_it():
 
 @each_transform
 @each_device
-@pytest.mark.parametrize("shape", [(), (2,), (2, 2)])
+@pytest.mark.parametrize("shape", [(), (2,), pytest.param((2, 2), marks=pytest.mark.slow)])
 def test_gradients_of_any_order(name, device, shape):
     function, _, rows_in, _ = TRANSFORMS[name]
     plan = hp.TransformPlan.from_chains([FIGURE, SINGLE, UNEVEN], device)

@@ -278,11 +278,8 @@ def exported():
     return net, torch.export.export(net, example, dynamic_shapes=shapes).module()
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [*BATCHES, [5, 8]],
-    ids=str,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [*BATCHES, [5, 8]], ids=str)
 def test_exported(sizes, exported):
     """The program runs on batches of other sizes than that it was exported with."""
     net, program = exported

@@ -68,7 +68,13 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module", params=CASES)
+QUICK = ("classes", "values")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES],
+)
 def page(request, tmp_path_factory, molecule):
     folder = tmp_path_factory.mktemp("run")
     return report_of(folder, replace(CASES[request.param](), chain=molecule))
@@ -183,6 +189,7 @@ def test_a_graph_too_large_to_draw(tmp_path):
     assert len(found.labels()) == 2
 
 
+@pytest.mark.slow
 def test_a_graph_of_500_nodes_stays_small(tmp_path):
     graph = nx.random_geometric_graph(500, 0.07, seed=0)
     chain = hp.build_chain(graph, num_levels=2, method="matching")
@@ -230,6 +237,7 @@ def test_chosen_wavelets_go_from_coarse_to_fine(molecule):
     assert choose_wavelets(deep)[0] == 0
 
 
+@pytest.mark.slow
 def test_the_page_is_the_same_every_time(tmp_path, molecule):
     first = report_of(tmp_path, replace(record(), chain=molecule)).read_bytes()
     assert report_of(tmp_path, replace(record(), chain=molecule)).read_bytes() == first

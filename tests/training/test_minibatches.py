@@ -64,6 +64,7 @@ def test_the_same_tensors_as_collating(name, weighted):
             assert torch.equal(own[key], value), key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", [
     {}, {"measure": "mass"}, {"order": "index"}, {"details": True}, {"domain": "vertex"},
     {"domain": "vertex", "details": True}, {"top": None}, {"method": "matching", "seed": 3},
