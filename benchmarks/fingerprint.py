@@ -4,7 +4,6 @@ Only public names and the shell command are used, so the same script runs before
 
     python benchmarks/fingerprint.py before.json
     ... change the code ...
-    python benchmarks/fingerprint.py after.json
     python benchmarks/fingerprint.py after.json --compare before.json
 
 Needs HAARPOOL_DATA and the extras `chem` and `cluster`. Takes about five minutes on two cores.
@@ -78,16 +77,16 @@ def digest(values: Iterable[Any]) -> str:
 
 def chains() -> dict[str, str]:
     """Hash the chains of real datasets and of every clustering method."""
-    found = {}
+    hashes = {}
     for name in DATASETS:
         dataset = hp.load_dataset(name)
         for method in ("spectral", "matching"):
             built = hp.precompute(dataset, 3, method=method, cache=False, progress=False)
-            found[f"{name} {method}"] = digest(chain.digest for chain in built)
+            hashes[f"{name} {method}"] = digest(chain.digest for chain in built)
     graphs = [hp.load_dataset("MUTAG")[i] for i in range(40)]
     for method in hp.clusterings():
         built = hp.precompute(graphs, top=None, num_levels=2, method=method, cache=False, seed=1)
-        found[f"MUTAG 40 {method}"] = digest(chain.digest for chain in built)
+        hashes[f"MUTAG 40 {method}"] = digest(chain.digest for chain in built)
     more: dict[str, dict[str, Any]] = {
         "paper": {"sizes": "paper", "num_levels": 2},
         "sizes": {"sizes": [5, 2]},
@@ -98,8 +97,8 @@ def chains() -> dict[str, str]:
     }
     for name, parameters in more.items():
         built = hp.precompute(graphs, cache=False, **parameters)
-        found[f"MUTAG 40 {name}"] = digest(chain.digest for chain in built)
-    return found
+        hashes[f"MUTAG 40 {name}"] = digest(chain.digest for chain in built)
+    return hashes
 
 
 CACHED: tuple[dict[str, Any], ...] = (
@@ -121,7 +120,7 @@ def cached(cache: Path) -> dict[str, int]:
 
 def transforms() -> dict[str, str]:
     """Hash transforms of single chains and of plans."""
-    found = {}
+    hashes = {}
     graphs = [nx.karate_club_graph(), nx.path_graph(9), nx.barabasi_albert_graph(200, 2, seed=0)]
     for measure in ("children", "mass"):
         for order in ("index", "degree"):
@@ -139,13 +138,13 @@ def transforms() -> dict[str, str]:
                 parts += [
                     hp.algorithm1(built[0], rng.standard_normal(built[0].sizes[level]), level)
                 ]
-                found[f"{measure} {order} {level}"] = digest(parts)
-    return found
+                hashes[f"{measure} {order} {level}"] = digest(parts)
+    return hashes
 
 
 def layers() -> dict[str, str]:
     """Hash layers and networks, forward and backward."""
-    found = {}
+    hashes = {}
     dataset = hp.load_dataset("MUTAG")
     for measure in ("children", "mass"):
         transform = AddHaarChain(num_levels=2, top=None, measure=measure)
@@ -159,9 +158,9 @@ def layers() -> dict[str, str]:
                 parts = [part for part in (*out, x.grad) if part is not None]
                 if details == "full":
                     parts.append(HaarUnpooling(0, domain)(out.x, batch, out.details))
-                found[f"pooling {measure} {domain} {details}"] = digest(parts)
-        found[f"readout {measure}"] = digest([HaarReadout()(batch.x, batch)])
-        found[f"conv {measure}"] = digest([HaarConv(7, 8, 2)(batch.x, batch)])
+                hashes[f"pooling {measure} {domain} {details}"] = digest(parts)
+        hashes[f"readout {measure}"] = digest([HaarReadout()(batch.x, batch)])
+        hashes[f"conv {measure}"] = digest([HaarConv(7, 8, 2)(batch.x, batch)])
     for arch in NETWORKS:
         torch.manual_seed(0)
         model = build_model(arch, 7, 2)
@@ -170,13 +169,13 @@ def layers() -> dict[str, str]:
         loss = model.loss(model(batch), batch.y)
         loss.backward()
         gradients = [p.grad for p in model.parameters() if p.grad is not None]
-        found[f"network {arch}"] = digest([loss, *gradients])
-    return found
+        hashes[f"network {arch}"] = digest([loss, *gradients])
+    return hashes
 
 
 def runs() -> dict[str, Any]:
     """Hash what `haarpool train`, `predict` and the estimators give."""
-    found: dict[str, Any] = {}
+    hashes: dict[str, Any] = {}
     data = os.environ["HAARPOOL_DATA"]
     command = [sys.executable, "-m", "haarpool"]
     with tempfile.TemporaryDirectory() as temporary:
@@ -190,45 +189,47 @@ def runs() -> dict[str, Any]:
             )  # fmt: skip
             result = json.loads((out / "result.json").read_text())
             config = json.loads((out / "config.json").read_text())
-            found[f"{name} scores"] = result["scores"]
-            found[f"{name} chains"] = (config["chain"] or {}).get("digest")
-            found[f"{name} data"] = config["data"]["digest"]
+            hashes[f"{name} scores"] = result["scores"]
+            hashes[f"{name} chains"] = (config["chain"] or {}).get("digest")
+            hashes[f"{name} data"] = config["data"]["digest"]
             for file in ("test.csv", "split.json"):
-                found[f"{name} {file}"] = digest([(out / file).read_text()])
+                hashes[f"{name} {file}"] = digest([(out / file).read_text()])
         for name, source in (("default", "MUTAG"), ("molecules", f"{data}/molecules/ESOL.csv")):
             predicted = subprocess.run(
                 [*command, "predict", str(Path(temporary) / name), source, "--quiet"],
                 check=True, capture_output=True, text=True, env=environment,
             ).stdout  # fmt: skip
-            found[f"predict {name}"] = digest(list(csv.reader(predicted.splitlines())))
+            hashes[f"predict {name}"] = digest(list(csv.reader(predicted.splitlines())))
     model = hp.HaarClassifier(epochs=4, seed=2).fit("MUTAG")
-    found["classifier"] = digest([model.predict_proba("MUTAG")])
-    return found
+    hashes["classifier"] = digest([model.predict_proba("MUTAG")])
+    return hashes
 
 
 def main() -> None:
-    """Write a fingerprint, or compare two."""
+    """Write a fingerprint; compare it with another one if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("file", help="JSON file to write, or to compare")
+    parser.add_argument("file", help="JSON file to write")
     parser.add_argument(
         "--cache",
         default="build/fingerprint-cache",
         help="chain cache, kept between the two versions",
     )
-    parser.add_argument("--compare", metavar="FILE", help="fingerprint of the other version")
+    parser.add_argument("--compare", metavar="FILE", help="fingerprint of the earlier version")
     arguments = parser.parse_args()
-    if arguments.compare:
-        new, old = (json.loads(Path(f).read_text()) for f in (arguments.file, arguments.compare))
-        different = [key for key in {**new, **old} if new.get(key) != old.get(key)]
-        print(f"{len(old)} entries, {len(different)} differ", *different, sep="\n  ")
-        sys.exit(bool(different))
     torch.set_num_threads(1)
-    found = chains() | transforms() | layers() | runs()
-    found |= {
+    hashes = chains() | transforms() | layers() | runs()
+    hashes |= {
         f"computed again {key}": value for key, value in cached(Path(arguments.cache)).items()
     }
-    Path(arguments.file).write_text(json.dumps(found, indent=1) + "\n")
-    print(f"{len(found)} entries in {arguments.file}")
+    Path(arguments.file).write_text(json.dumps(hashes, indent=1) + "\n")
+    print(f"{len(hashes)} entries in {arguments.file}")
+    if arguments.compare:
+        other = json.loads(Path(arguments.compare).read_text())
+        # As JSON has them: tuples are lists there.
+        new = json.loads(Path(arguments.file).read_text())
+        different = [key for key in {**new, **other} if new.get(key) != other.get(key)]
+        print(f"{len(different)} of {len(other)} entries differ", *different, sep="\n  ")
+        sys.exit(bool(different))
 
 
 if __name__ == "__main__":

@@ -178,7 +178,7 @@ def coarse_batch(batch: GraphBatch, parent: Ints, start: Ints) -> GraphBatch:
     base = np.repeat(begin - start[:-1] * (sizes + 1), sizes)
     base += np.arange(start[-1]) * np.repeat(sizes, sizes)
     length = int(begin[-1] + sizes[-1] ** 2)
-    table = np.bincount(base[row] + column, batch.adjacency.data, length)
+    table = np.bincount(base[row] + column, batch.adjacency.data, length).astype(np.float64)
     position = np.flatnonzero(table)
     graph = np.searchsorted(begin, position, side="right") - 1
     rows, columns = np.divmod(position - begin[graph], sizes[graph])

@@ -90,6 +90,12 @@ class Recipe:
                 method.
         """
         if values and isinstance(values[0], Recipe):
+            if len(values) > 1 or parameters:
+                raise HaarPoolError(
+                    "a Recipe alone, or parameters one by one",
+                    f"a Recipe with {', '.join(parameters) or 'other values'}",
+                    "pass all parameters to Recipe.of",
+                )
             return values[0]
         known = {name: parameters.pop(name) for name in PARAMETERS if name in parameters}
         known["options"] = tuple(sorted(parameters.items()))
@@ -103,7 +109,8 @@ class Recipe:
             object.__setattr__(self, name, value)
 
         assign("clustering", find_method(self.method, dict(self.options)))
-        if self.top not in (1, None):
+        choice("symmetrize", self.symmetrize, (True, False))
+        if self.top is not None and (type(self.top) is not int or self.top != 1):
             raise HaarPoolError(
                 "top=1 (one node at the top) or top=None",
                 f"top={self.top!r}",
@@ -114,7 +121,7 @@ class Recipe:
         choice("measure", self.measure, ("children", "mass"))
         steps = self.num_levels
         if steps is not None:
-            remedy = "count the poolings of your network, or pass None to go on to one node"
+            remedy = "leave it out to coarsen until one node is left"
             steps = whole_number("num_levels", steps, 1, MAX_LEVELS, remedy=remedy)
         if not (self.sizes is None or (isinstance(self.sizes, str) and self.sizes == "paper")):
             sizes = _check_sizes(self.sizes)
@@ -175,9 +182,15 @@ def takes_recipe(function: Callable[..., Result]) -> Callable[..., Result]:
     names = {keyword.name for keyword in keywords}
 
     @wraps(function)
-    def with_parameters(graph: Any, *values: Any, **parameters: Any) -> Result:
+    def with_parameters(*values: Any, **parameters: Any) -> Result:
         others = {name: parameters.pop(name) for name in names & parameters.keys()}
-        return function(graph, Recipe.of(*values, **parameters), **others)
+        if graph.name in parameters:
+            values = (parameters.pop(graph.name), *values)
+        if not values:
+            raise TypeError(f"{function.__name__}() misses its argument {graph.name!r}")
+        if "recipe" in parameters:
+            values = (*values, parameters.pop("recipe"))
+        return function(values[0], Recipe.of(*values[1:], **parameters), **others)
 
     kind = Parameter.POSITIONAL_OR_KEYWORD
     recipe = [
@@ -211,7 +224,7 @@ def _show(value: Any) -> str:
 def _same_steps(steps: int | None, given: int, name: str) -> int:
     if steps not in (None, given):
         raise HaarPoolError(
-            f"{name} for {steps} levels", f"{given}", f"leave num_levels out, or give {steps}"
+            f"{steps} values for {name}=, one per level", f"{given}", "pass one value per level"
         )
     return given
 

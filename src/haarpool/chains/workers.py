@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from numbers import Integral
 from typing import Any
 
 import joblib
@@ -45,8 +46,8 @@ class Pace:
 
 def check_jobs(n_jobs: Any) -> None:
     """Check a number of processes; joblib counts negative numbers from the number of cores."""
-    if n_jobs is not None and not (isinstance(n_jobs, int) and n_jobs < 0):
-        whole_number("n_jobs", n_jobs, remedy="pass -1 for all cores, or None for one process")
+    if n_jobs is not None and not (isinstance(n_jobs, Integral) and n_jobs < 0):
+        whole_number("n_jobs", n_jobs, remedy="pass n_jobs=-1 for all cores")
 
 
 def spread(

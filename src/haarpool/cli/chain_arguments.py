@@ -67,7 +67,9 @@ def _options(arguments: Namespace) -> dict[str, Any]:
             )
         if name in PARAMETERS:
             raise HaarPoolError(
-                "options of the clustering method", f"{name!r}", "pass it by the flag of its name"
+                "an option of the clustering method",
+                f"{name!r}, a parameter of the chain",
+                "see the help text for its flag",
             )
         options[name] = _value(value)
     return options

@@ -63,6 +63,16 @@ def add_settings(
         group.add_argument(flag_of(name, metadata), dest=name, help=text, **kind)
 
 
+def setting_flag(name: str) -> str:
+    """Return the flag of a parameter of the library."""
+    return _all_flags().get(name, f"--{name}")
+
+
+def _all_flags() -> dict[str, str]:
+    settings = [one for cls in (Recipe, RunConfig) for one in fields(cls) if one.metadata]
+    return {one.name: flag_of(one.name, one.metadata) for one in settings} | _FLAGS
+
+
 def with_flags(error: HaarPoolError) -> str:
     """Return the message of an error with flags in the place of parameters.
 
@@ -70,8 +80,7 @@ def with_flags(error: HaarPoolError) -> str:
         >>> with_flags(HaarPoolError("epochs >= 1", "0", "pass sizes=[4, 1] or symmetrize=True"))
         'expected --epochs >= 1, got 0; pass --sizes 4,1 or --symmetrize'
     """
-    settings = [one for cls in (Recipe, RunConfig) for one in fields(cls) if one.metadata]
-    flags = {one.name: flag_of(one.name, one.metadata) for one in settings} | _FLAGS
+    flags = _all_flags()
     names = "|".join(flags)
 
     def assignment(match: re.Match[str]) -> str:
@@ -80,12 +89,13 @@ def with_flags(error: HaarPoolError) -> str:
             return "--open"
         if value in ("", "True"):
             return flags[name]
-        plain = re.sub(r'["\[\]]|(?<=,) ', "", value)  # "x" -> x and [16, 4] -> 16,4
+        plain = re.sub(r'["\[\]()]|(?<=,) ', "", value)  # "x" -> x and [16, 4] -> 16,4
         return f"{flags[name]} {plain}"
 
     def translate(text: str) -> str:
-        text = re.sub(rf'\b({names})=("[^"]*"|\[[^]]*\]|[^\s,;)]*)', assignment, text)
+        # Not inside of paths and other words, which may be the user's.
+        start, value = r"(?<![\w/.,=-])", r'"[^"]*"|\[[^]]*\]|\([^)]*\)|[^\s,;)]*'
+        text = re.sub(rf"{start}({names})=({value})", assignment, text)
         return re.sub(rf"^({names})(?= (?:>=|in [\[(0-9]|\"))", lambda m: flags[m[1]], text)
 
-    parts = [translate(part) for part in (error.expected, error.got, error.remedy)]
-    return str(HaarPoolError(*parts))
+    return str(HaarPoolError(translate(error.expected), error.got, translate(error.remedy)))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from haarpool.cli.chain_arguments import chain_parameters
-from haarpool.cli.flags import add_settings
+from haarpool.cli.flags import add_settings, setting_flag
 from haarpool.cli.parser import DATASET, add_data, add_output, add_recipe, new_command
 from haarpool.errors import HaarPoolError
 from haarpool.training.config import RunConfig
@@ -108,10 +108,12 @@ def _resume_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run | None, 
 
     allowed = ("resume", "device", "json", "quiet", "debug", "run", "loads")
     others = {name: value for name, value in vars(arguments).items() if name not in allowed}
-    if changed := [n for n, value in others.items() if value not in (None, [], False, "best")]:
+    given = {n: value for n, value in others.items() if value is not None and value is not False}
+    changed = [name for name, value in given.items() if value not in ([], "best")]
+    if changed:
         raise HaarPoolError(
             "--resume without other settings: a run continues with its own",
-            ", ".join(changed),
+            ", ".join(setting_flag(name) for name in changed),
             "leave these out, or start a new run",
         )
     folder = RunFolder.open(arguments.resume)

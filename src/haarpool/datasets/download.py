@@ -20,6 +20,10 @@ QM7_SHA256 = "fd6c26c1086887310518e6a6da778253bc5d3ceb8166007a679a740fff9ee6ea"
 TIMEOUT = 5.0  # seconds for a server to answer
 
 
+class DownloadError(HaarPoolError):
+    """A dataset cannot be downloaded."""
+
+
 def download_tu(name: str, folder: Path) -> Path:
     """Download a TU dataset, unless it was downloaded before.
 
@@ -107,8 +111,8 @@ def _check_server(url: str, name: str) -> None:
         raise _failed(url, name, answer[0])
 
 
-def _failed(url: str, name: str, reason: str) -> HaarPoolError:
-    return HaarPoolError(
+def _failed(url: str, name: str, reason: str) -> DownloadError:
+    return DownloadError(
         f"{name} on this machine or at {url}",
         " ".join(reason.split()),
         f"pass root=DIR or set HAARPOOL_DATA to a folder with {name}/, or use generated graphs "

@@ -11,6 +11,7 @@ import numpy as np
 
 from haarpool._types import Task
 from haarpool._validate import choice, whole_number
+from haarpool.datasets.download import DownloadError
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import check_targets
 from haarpool.datasets.locations import TABLES, Source, find_dataset, is_available
@@ -148,7 +149,7 @@ def default_dataset(root: Source | None = None) -> str:
     if not is_available("MUTAG", root):
         try:
             find_dataset("MUTAG", root)  # downloads it
-        except HaarPoolError:
+        except DownloadError:
             text = (
                 "MUTAG is not on this machine and cannot be downloaded: "
                 "using generated graphs instead (dataset rings)"

@@ -143,6 +143,9 @@ def _kind_and_level(key: str) -> tuple[str, int]:
     return (kind, int(level)) if prefix == "haar" and level.isdecimal() else ("", -1)
 
 
+TensorDict = dict[str, Tensor]
+
+
 class JoinedTensors(NamedTuple):
     """The tensors of several graphs, concatenated without increments.
 

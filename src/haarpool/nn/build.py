@@ -167,7 +167,7 @@ def _weight_numbers(arch: Architecture, tied: Ties) -> list[int]:
     numbers: list[Any] = list(tied) if isinstance(tied, Iterable) else [tied]
     if len(numbers) != count or not all(isinstance(number, int) for number in numbers):
         raise HaarPoolError(
-            f"tied as {count} whole numbers, one per convolution of {str(arch)!r}",
+            f"{count} whole numbers for tied=, one per convolution of {str(arch)!r}",
             f"{numbers}",
             "pass the same number for convolutions that share weights",
         )

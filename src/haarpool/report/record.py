@@ -103,7 +103,7 @@ class RunRecord:
             raise HaarPoolError(
                 f"a complete run in {path}",
                 f"no {RESULT}",
-                f"resume the run with `haarpool train` (resume={path})",
+                f"finish the run: haarpool train --resume {path}",
             )
         config, result, epochs = folder.config(), folder.read_json(RESULT), folder.read_metrics()
         for name, content, check in (

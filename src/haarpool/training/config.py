@@ -59,7 +59,7 @@ class RunConfig:
     arch: str = setting("GC64-HP-FC64", "network architecture", metavar="STRING")
     features: str = setting(
         "auto",
-        "node features, joined by +: labels, attributes, atoms, x, degree, constant",
+        "node features, joined by +: auto, labels, attributes, atoms, x, degree, constant",
         metavar="NAME",
     )
     domain: Domain = setting("haar", "domain of pooled features", choices=("haar", "vertex"))
@@ -94,12 +94,16 @@ class RunConfig:
         """Check all settings before any data is read."""
         for name in WHOLE_NUMBERS:
             object.__setattr__(self, name, whole_number(name, getattr(self, name)))
-        object.__setattr__(self, "seed", seed(self.seed))
-        whole_number("threads", self.threads, 0, MAX_THREADS)
-        real_number("dropout", self.dropout, 0, 1, remedy="pass for example dropout=0.5")
-        real_number("weight_decay", self.weight_decay, 0, 1000)
         remedy = "pass for example lr=0.001"
-        real_number("lr", self.lr, 0, 1000, includes_minimum=False, remedy=remedy)
+        checked = {
+            "seed": seed(self.seed),
+            "threads": whole_number("threads", self.threads, 0, MAX_THREADS),
+            "dropout": real_number("dropout", self.dropout, 0, 1, remedy="pass dropout=0.5"),
+            "weight_decay": real_number("weight_decay", self.weight_decay, 0, 1000),
+            "lr": real_number("lr", self.lr, 0, 1000, includes_minimum=False, remedy=remedy),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
         for one in fields(self):
             if "choices" in one.metadata:
                 choice(one.name, getattr(self, one.name), one.metadata["choices"])
@@ -110,6 +114,12 @@ class RunConfig:
         from haarpool.nn.architecture import Architecture
 
         arch = Architecture.parse(self.arch)
+        if not isinstance(self.chain, Mapping):
+            raise HaarPoolError(
+                "chain as a mapping of parameters",
+                f"{self.chain!r}",
+                'pass for example chain={"method": "matching"}',
+            )
         if not arch.num_levels:
             return
         if fixed := {"num_levels", "top"} & set(self.chain):

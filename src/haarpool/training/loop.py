@@ -23,12 +23,12 @@ from haarpool._types import Ints
 from haarpool.datasets.graphs import MISSING, Graphs
 from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError
+from haarpool.haar.chain_tensors import TensorDict
 from haarpool.nn import Network
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, seeded
 from haarpool.training.metrics import LOWER_IS_BETTER, SCORES, main_score
 from haarpool.training.minibatches import Minibatches
-from haarpool.training.run_folder import TensorDict
 from haarpool.training.trained_model import Scale, strip_prefix, to_predictions
 
 

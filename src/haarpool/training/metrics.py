@@ -144,8 +144,9 @@ def _rmse(predicted: Floats, true: Floats) -> float:
 
 def _r2(predicted: Floats, true: Floats) -> float:
     """Compute R²; r2_score differs in the last digit and gives 0 or 1 for constant values."""
-    total = ((true - true.mean()) ** 2).mean()
-    return float(1 - ((predicted - true) ** 2).mean() / total) if total > 0 else math.nan
+    if true.min() == true.max():  # their variance may differ from 0 by rounding
+        return math.nan
+    return float(1 - ((predicted - true) ** 2).mean() / ((true - true.mean()) ** 2).mean())
 
 
 def _roc_auc(score: NDArray[Any], positive: NDArray[np.bool_]) -> float:

@@ -16,9 +16,13 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from haarpool._types import Ints
-from haarpool.haar.chain_tensors import GROWTH, JoinedTensors, growing_rows, is_chain_key
-
-Tensors = dict[str, Tensor]
+from haarpool.haar.chain_tensors import (
+    GROWTH,
+    JoinedTensors,
+    TensorDict,
+    growing_rows,
+    is_chain_key,
+)
 
 
 class Minibatches:
@@ -44,7 +48,7 @@ class Minibatches:
                 tensors.setdefault(key, []).append(value.to(device))
                 lengths.setdefault(key, []).append(part.lengths[key])
         self.device = torch.device(device)
-        self._flat: Tensors = {}
+        self._flat: TensorDict = {}
         self._offsets: list[_GraphOffsets] = []  # tensors with equal lengths share one
         self._offsets_of: dict[str, _GraphOffsets] = {}
         for key, values in tensors.items():
@@ -70,13 +74,13 @@ class Minibatches:
         """Return the concatenated tensor of all graphs."""
         return self._flat[key]
 
-    def take(self, graphs: Sequence[int] | Ints) -> Tensors:
+    def take(self, graphs: Sequence[int] | Ints) -> TensorDict:
         """Return the minibatch of some graphs, in the given order."""
         chosen = np.asarray(graphs, np.int64)
         numbers = torch.from_numpy(chosen).to(self.device, non_blocking=True)
         selections = {id(one): one.select(chosen, numbers) for one in self._offsets}
         nodes = selections[id(self._offsets_of["x"])]
-        batch: Tensors = {"batch": nodes.graph, "ptr": nodes.ptr}
+        batch: TensorDict = {"batch": nodes.graph, "ptr": nodes.ptr}
         if GROWTH in self._flat:
             growth = self._flat[GROWTH][:, numbers]
             growth = growth.cumsum(1) - growth

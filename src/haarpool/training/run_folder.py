@@ -30,13 +30,12 @@ from torch import Tensor
 
 from haarpool._files import atomic_write, write_text
 from haarpool.errors import HaarPoolError
+from haarpool.haar.chain_tensors import TensorDict
 
 FORMAT = 1  # of the folder; a version of haarpool reads its own format and older ones
 CONFIG, SPLIT, METRICS = "config.json", "split.json", "metrics.jsonl"
 MODEL, TEST, RESULT, REPORT = "model.safetensors", "test.csv", "result.json", "report.html"
 EXAMPLE_CHAIN, CHECKPOINT, LOCK = "example_chain.npz", "checkpoint.safetensors", ".lock"
-
-TensorDict = dict[str, Tensor]
 
 
 class RunFolder:
@@ -75,7 +74,7 @@ class RunFolder:
         """Raise an error if the folder of a new run already holds files."""
         path = Path(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            resume = f"resume that run with `haarpool train` (resume={path})"
+            resume = f"finish that run: haarpool train --resume {path}"
             raise HaarPoolError(
                 "a new folder for the run",
                 f"{path}, which exists",

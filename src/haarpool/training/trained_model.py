@@ -15,10 +15,11 @@ from haarpool._types import Floats, Task
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
+from haarpool.haar.chain_tensors import TensorDict
 from haarpool.nn import Network, build_model
 from haarpool.training.devices import num_threads
 from haarpool.training.preparation import choose_threads, prepare_minibatches
-from haarpool.training.run_folder import CONFIG, MODEL, RunFolder, TensorDict
+from haarpool.training.run_folder import CONFIG, MODEL, RunFolder
 
 
 class Scale(NamedTuple):
@@ -124,7 +125,7 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
         raise HaarPoolError(
             f"a complete run in {folder.path}",
             "a run without model",
-            f"resume the run with `haarpool train` (resume={folder.path})",
+            f"finish the run: haarpool train --resume {folder.path}",
         )
     config = folder.config()
     tensors, _ = folder.read_tensors(MODEL)

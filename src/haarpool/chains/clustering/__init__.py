@@ -95,8 +95,9 @@ def _cluster_graph(
         result = method.function(adjacency.copy(), num_clusters, seed=seed, **options)
     except (TypeError, ValueError) as error:
         defaults = method.keywords
-        changed = {k: v for k, v in options.items() if repr(v) != repr(defaults.get(k))}
-        if isinstance(error, HaarPoolError) or not changed.keys() - {"features"}:
+        given = {k: v for k, v in options.items() if k != "features"}
+        changed = {k: v for k, v in given.items() if repr(v) != repr(defaults.get(k))}
+        if isinstance(error, HaarPoolError) or not changed:
             raise
         reason = str(error).strip().partition("\n")[0]
         raise HaarPoolError(

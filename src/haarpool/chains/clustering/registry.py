@@ -134,7 +134,7 @@ def find_method(method: str | Clustering, options: dict[str, Any]) -> Method:
         raise HaarPoolError(
             f"a clustering method out of {sorted(_METHODS)}",
             f"{method!r}",
-            "choose one of these, pass a function, or pass clusters to Chain.from_parents",
+            "choose one of these, or add your own with `register`",
         )
     if "seed" not in result.keywords:
         raise HaarPoolError(
@@ -145,7 +145,7 @@ def find_method(method: str | Clustering, options: dict[str, Any]) -> Method:
     for name in options:
         if name not in result.options:
             raise HaarPoolError(
-                f"keywords of build_chain, or options of method {result.name!r}: "
+                f"parameters of a chain, or options of method {result.name!r}: "
                 f"{list(result.options) or 'none'}",
                 f"{name}={options[name]!r}",
                 "check the spelling",
