@@ -71,6 +71,7 @@ def test_parts_are_like_the_published_ones(name, graphs):
     assert (np.diff(targets) >= 0).all() == (name != "test, large")
 
 
+@pytest.mark.slow
 def test_numbers_of_edges(drawn):
     possible = drawn.sizes * (drawn.sizes - 1) // 2
     assert (drawn.counts >= np.minimum(drawn.sizes, possible)).all()
@@ -137,6 +138,7 @@ def test_graphs_are_generated_once(small, monkeypatch, tmp_path):
         assert read_graphs("triangles", seed=3).digest() == first.digest()
 
 
+@pytest.mark.slow
 def test_numbers_as_values(graphs):
     values = read_graphs("triangles", task="regression")
     assert values.target_names == ("triangles",)
