@@ -169,15 +169,15 @@ CASES = {
     "ratio 1": (lambda: hp.build_chain(GRAPH, 1, ratio=1.0), "(0, 1)", "1.0", "ratio=0.5"),
     "ratio NaN": (lambda: hp.build_chain(GRAPH, 1, ratio=np.nan), "(0, 1)", "nan", "ratio=0.5"),
     "ratio as text": (lambda: hp.build_chain(GRAPH, 1, ratio="half"), "(0, 1)", "half", "0.5"),
-    "no levels": (lambda: hp.build_chain(GRAPH, 0), "num_levels in 1..", "0", "poolings"),
-    "levels as float": (lambda: hp.build_chain(GRAPH, 2.5), "num_levels in 1..", "2.5", "poolings"),
+    "no levels": (lambda: hp.build_chain(GRAPH, 0), "num_levels in 1..", "0", "leave it out"),
+    "levels as float": (lambda: hp.build_chain(GRAPH, 2.5), "num_levels in 1..", "2.5", "leave it out"),
     "top 2": (lambda: hp.build_chain(GRAPH, 1, top=2), "top=1", "top=2", "ratio"),
     "unknown method": (
-        lambda: hp.build_chain(GRAPH, 1, method="magic"), "'spectral'", "'magic'", "from_parents",
+        lambda: hp.build_chain(GRAPH, 1, method="magic"), "'spectral'", "'magic'", "`register`",
     ),
     "unknown method lists all": (
         lambda: hp.build_chain(GRAPH, 1, method="metsi"), str(sorted(hp.clusterings())), "'metsi'",
-        "pass a function",
+        "add your own",
     ),
     "option of another method": (
         lambda: hp.build_chain(GRAPH, 1, method="metis", xi=1), "['recursive']", "xi=1", "spelling",
@@ -192,10 +192,10 @@ CASES = {
     "sizes as text": (lambda: hp.build_chain(GRAPH, sizes="half"), '"paper"', "'half'", "[16, 4"),
     "sizes as number": (lambda: hp.build_chain(GRAPH, sizes=3), "one per level", "3", "[16, 4"),
     "sizes for other levels": (
-        lambda: hp.build_chain(GRAPH, 3, sizes=[2, 1]), "sizes for 3 levels", "2", "num_levels out",
+        lambda: hp.build_chain(GRAPH, 3, sizes=[2, 1]), "3 values for sizes=", "2", "one value per level",
     ),
     "ratios for other levels": (
-        lambda: hp.build_chain(GRAPH, 3, ratio=[0.5] * 2), "ratio for 3", "2", "num_levels out",
+        lambda: hp.build_chain(GRAPH, 3, ratio=[0.5] * 2), "3 values for ratio=", "2", "one value per",
     ),
     "no ratios": (lambda: hp.build_chain(GRAPH, ratio=[]), "one per level", "[]", "ratio=0.5"),
     "one ratio of 2": (lambda: hp.build_chain(GRAPH, ratio=[0.5, 2]), "(0, 1)", "2", "ratio=0.5"),
@@ -255,7 +255,7 @@ CASES = {
         "options of method 'kmeans'", "many", "values",
     ),
     "no function": (lambda: hp.register("zz")(3), "a function", "3", "above a function"),
-    "too many levels": (lambda: hp.build_chain(GRAPH, 10**9), "1..1000", "1000000000", "poolings"),
+    "too many levels": (lambda: hp.build_chain(GRAPH, 10**9), "1..1000", "1000000000", "leave"),
     "no jobs": (lambda: hp.precompute([GRAPH], 1, n_jobs=0), "n_jobs >= 1", "0", "-1 for all"),
     "half a job": (lambda: hp.precompute([GRAPH], 1, n_jobs=0.5), "n_jobs", "0.5", "-1 for all"),
     "features of too many graphs": (
@@ -294,7 +294,7 @@ CASES = {
         lambda: hp.register("metis")(returning(None)), "an unused name", "'metis'", "another name",
     ),
     "unknown keyword": (
-        lambda: hp.build_chain(GRAPH, 1, ratios=0.5), "keywords of build_chain", "ratios", "spell",
+        lambda: hp.build_chain(GRAPH, 1, ratios=0.5), "parameters of a chain", "ratios", "spell",
     ),
     # signals
     "rows": (lambda: hp.adjoint(CHAIN, X[:3]), "4 rows", "3", "level="),

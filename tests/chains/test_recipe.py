@@ -89,18 +89,40 @@ def test_the_cache_key_of_version_0_1_0():
     }
 
 
+def test_arguments_by_name_and_as_a_recipe():
+    assert hp.precompute(dataset=[RING], num_levels=2, cache=False)[0].num_levels == 2
+    assert hp.build_chain(num_levels=2, graph=RING) == hp.build_chain(RING, 2)
+    assert hp.build_chain(RING, recipe=Recipe.of(2)) == hp.build_chain(RING, 2)
+    with pytest.raises(TypeError, match="'graph'"):
+        hp.build_chain(num_levels=2)
+    for more in ({"seed": 7}, {"ratio": 7}):
+        with pytest.raises(hp.HaarPoolError, match="a Recipe alone"):
+            hp.build_chain(RING, Recipe.of(3), **more)
+        with pytest.raises(hp.HaarPoolError, match="a Recipe alone"):
+            AddHaarChain(Recipe.of(2), **more)
+
+
+def test_coarse_graphs_of_graphs_without_edges():
+    chain = hp.build_chain(np.zeros((200, 200)), num_levels=3)
+    other = hp.Chain.from_parents(chain.parents, adjacency=np.zeros((200, 200)))
+    for level in range(4):
+        assert chain.adjacency(level).dtype == other.adjacency(level).dtype == np.float64
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"num_levels": 0}, r"num_levels in 1\.\.1000, got 0"),
-        ({"num_levels": 2, "sizes": [3]}, "sizes for 2 levels, got 1"),
-        ({"num_levels": 2, "ratio": [0.5]}, "ratio for 2 levels, got 1"),
+        ({"num_levels": 2, "sizes": [3]}, "2 values for sizes=, one per level, got 1"),
+        ({"num_levels": 2, "ratio": [0.5]}, "2 values for ratio=, one per level, got 1"),
         ({"sizes": [1, 3]}, "sizes >= 1 that never grow"),
         ({"sizes": np.array([0.5])}, "sizes >= 1 that never grow"),
         ({"sizes": "authors"}, "sizes >= 1 that never grow"),
         ({"ratio": 1.0}, r"ratio in \(0, 1\), got 1.0"),
         ({"ratio": []}, "one per level"),
         ({"top": 2}, "top=1"),
+        ({"top": True}, "top=1"),
+        ({"symmetrize": "yes"}, "symmetrize True or False"),
         ({"order": "size"}, 'order "index" or "degree"'),
         ({"measure": "area"}, 'measure "children" or "mass"'),
         ({"seed": -1}, "seed in 0"),

@@ -27,7 +27,7 @@ BAD = {
     "no such kind of figure": (["plot", "chain", "RANDOM", "--out", "x.xyz"], ".png, .pdf or .svg"),
     "no jobs": (["chain", "RANDOM", "--jobs", "0"], "--jobs >= 1"),
     "an argument as an option": (
-        ["chain", "RANDOM", "--option", "method=metis"], "options of the clustering method",
+        ["chain", "RANDOM", "--option", "method=metis"], "an option of the clustering method",
     ),
     "an option of the second method": (
         ["chain", "RANDOM", "--method", "dbscan,optics", "--option", "eps=1"], "method 'optics'",

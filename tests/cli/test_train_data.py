@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from haarpool import HaarPoolError
 from helpers.commands import run_main
 from helpers.files import write_rings_tu
 from helpers.runs import train
@@ -196,7 +195,7 @@ def test_without_mutag_the_first_run_uses_generated_graphs(without_data, monkeyp
     """As on Python 3.13 without network, where no package contains MUTAG."""
 
     def unreachable(*_):
-        raise HaarPoolError("MUTAG", "no network", "download it elsewhere")
+        raise DownloadError("MUTAG", "no network", "download it elsewhere")
 
     monkeypatch.setattr("haarpool.datasets.locations._packaged_mutag", lambda: None)
     monkeypatch.setattr("haarpool.datasets.locations.download_tu", unreachable)
@@ -207,3 +206,9 @@ def test_without_mutag_the_first_run_uses_generated_graphs(without_data, monkeyp
     assert len(run_main("predict", "run", "--quiet").out.splitlines()) == 241
     # A name is never replaced.
     assert "MUTAG" in run_main("train", "MUTAG", *SMALL, code=2).err
+
+
+def test_a_damaged_mutag_is_an_error(workplace, monkeypatch):
+    Path("data/MUTAG/raw").mkdir(parents=True)
+    monkeypatch.setenv("HAARPOOL_DATA", "data")
+    assert "MUTAG" in run_main("train", *SMALL, code=2).err

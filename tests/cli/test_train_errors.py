@@ -149,8 +149,9 @@ def test_the_papers_settings_are_for_its_datasets(files):
 
 def test_resume_takes_no_other_settings(trained):
     err = error_of("train", "--resume", trained, "--epochs", 50, "--lr", 0.1)
-    assert "epochs, lr" in err
-    assert "source" in error_of("train", "NCI1", "--resume", trained)
+    assert "--epochs, --lr" in err
+    assert "--seed" in error_of("train", "--resume", trained, "--seed", 0)
+    assert "got DATASET" in error_of("train", "NCI1", "--resume", trained)
 
 
 def test_an_existing_folder_is_an_error():

@@ -15,7 +15,7 @@ from helpers.strategies import chains, each_device, parent_vectors, signal
 from helpers.tolerances import TOLERANCE, close
 
 # Every transform with its reference matrix, and the levels (above j) of its rows going in and out.
-# A new transform joins all tests by standing here.
+# A new transform joins all tests by an entry in this table.
 TRANSFORMS = {
     "adjoint": (hp.adjoint, lambda c, j: hp.haar_basis(c, j).T, 0, 0),
     "forward_transform": (hp.forward_transform, hp.haar_basis, 0, 0),
@@ -35,6 +35,10 @@ def one_by_one(function, chain_list, x, level, rows):
     return np.concatenate(
         [function(c, piece, level) for c, piece in zip(chain_list, pieces, strict=True)]
     )
+
+
+def test_every_transform_is_tested():
+    assert set(TRANSFORMS) == set(hp._MODULES["haar.transform"])
 
 
 @each_transform

@@ -103,7 +103,7 @@ N = BATCH.chain_sizes
 
 
 # Each layer with every option as a function of one signal: (level of its rows, function). A new
-# option joins the tests of gradients, determinism and synchronisation by standing here.
+# option joins the tests of gradients, determinism and synchronisation by an entry in this table.
 def _pooled(layer):
     def apply(x, data):
         out = layer(x, data)

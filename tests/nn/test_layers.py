@@ -20,6 +20,7 @@ from torch_geometric.testing import assert_module
 
 import haarpool as hp
 from haarpool.nn import HaarConv, HaarPooling, HaarReadout, HaarUnpooling
+from haarpool.nn import __all__ as PUBLIC
 from haarpool.nn.readout import STATISTICS
 from helpers.layers import (
     BATCH,
@@ -471,6 +472,12 @@ EVERY = {
     "HaarConv(16, 32, num_levels=3, level=0)": lambda: HaarConv(16, 32, 3),
     "HaarConv(4, 2, num_levels=3, level=1, bias=False)": lambda: HaarConv(4, 2, 3, 1, bias=False),
 }
+
+
+def test_every_layer_is_tested():
+    layers = {name for name in PUBLIC if name.startswith("Haar")}
+    assert {type(layer).__name__ for _, layer, _ in CASES.values()} == layers
+    assert {type(make()).__name__ for make in EVERY.values()} == layers
 
 
 @pytest.mark.parametrize("text", EVERY)

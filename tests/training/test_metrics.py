@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from haarpool.training.metrics import SCORES, main_score, scores_of
+from haarpool.training.metrics import SCORES, main_score, regression_scores, scores_of
 from helpers.errors import error_with
 
 
@@ -85,3 +85,9 @@ def test_main_score_is_the_first_score():
     ):
         output = rng.random((30, 3))
         assert main_score(task, output, target) == scores_of(task, output, target)[SCORES[task][0]]
+
+
+@pytest.mark.parametrize(("value", "count"), [(0.1, 3), (0.3, 10), (-3.7, 3), (1e-300, 7)])
+def test_r2_of_equal_values_is_not_defined_whatever_rounding_says(value, count):
+    true = np.full((count, 1), value)
+    assert np.isnan(regression_scores(true + 1, true)["r2"])

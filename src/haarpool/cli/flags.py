@@ -13,6 +13,7 @@ from haarpool.training.config import RunConfig
 
 # Parameters of the library that are no settings, or whose flag has another name.
 _FLAGS = {
+    "source": "DATASET",
     "targets": "--target",
     "smiles": "--smiles",
     "root": "--root",
