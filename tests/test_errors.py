@@ -170,7 +170,7 @@ CASES = {
     "ratio NaN": (lambda: hp.build_chain(GRAPH, 1, ratio=np.nan), "(0, 1)", "nan", "ratio=0.5"),
     "ratio as text": (lambda: hp.build_chain(GRAPH, 1, ratio="half"), "(0, 1)", "half", "0.5"),
     "no levels": (lambda: hp.build_chain(GRAPH, 0), "num_levels in 1..", "0", "leave it out"),
-    "levels as float": (lambda: hp.build_chain(GRAPH, 2.5), "num_levels in 1..", "2.5", "leave it out"),
+    "levels as float": (lambda: hp.build_chain(GRAPH, 2.5), "num_levels", "2.5", "leave it out"),
     "top 2": (lambda: hp.build_chain(GRAPH, 1, top=2), "top=1", "top=2", "ratio"),
     "unknown method": (
         lambda: hp.build_chain(GRAPH, 1, method="magic"), "'spectral'", "'magic'", "`register`",
@@ -192,10 +192,10 @@ CASES = {
     "sizes as text": (lambda: hp.build_chain(GRAPH, sizes="half"), '"paper"', "'half'", "[16, 4"),
     "sizes as number": (lambda: hp.build_chain(GRAPH, sizes=3), "one per level", "3", "[16, 4"),
     "sizes for other levels": (
-        lambda: hp.build_chain(GRAPH, 3, sizes=[2, 1]), "3 values for sizes=", "2", "one value per level",
+        lambda: hp.build_chain(GRAPH, 3, sizes=[2, 1]), "3 values for", "2", "one value per",
     ),
     "ratios for other levels": (
-        lambda: hp.build_chain(GRAPH, 3, ratio=[0.5] * 2), "3 values for ratio=", "2", "one value per",
+        lambda: hp.build_chain(GRAPH, 3, ratio=[0.5] * 2), "3 values for", "2", "one value per",
     ),
     "no ratios": (lambda: hp.build_chain(GRAPH, ratio=[]), "one per level", "[]", "ratio=0.5"),
     "one ratio of 2": (lambda: hp.build_chain(GRAPH, ratio=[0.5, 2]), "(0, 1)", "2", "ratio=0.5"),

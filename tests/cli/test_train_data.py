@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+from haarpool.datasets.download import DownloadError
 from helpers.commands import run_main
 from helpers.files import write_rings_tu
 from helpers.runs import train
