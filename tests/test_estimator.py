@@ -141,6 +141,7 @@ def test_a_dataset_by_name():
     assert 0.5 < model.score("rings") < 1
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_model_and_leaves_torch_alone():
     graphs, ring, _ = rings_and_paths()
     torch.manual_seed(5)

@@ -23,7 +23,13 @@ GRAPHS = {
 }
 
 
-@pytest.fixture(scope="module", params=GRAPHS)
+QUICK = ("karate", "one node", "no edges")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in GRAPHS],
+)
 def chain(request):
     return hp.build_chain(GRAPHS[request.param], num_levels=3)
 

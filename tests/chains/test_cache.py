@@ -240,8 +240,9 @@ def test_a_locked_cache(cache, monkeypatch):
     assert hp.precompute(dataset, 3, cache=cache).cached == 5
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads /proc")
-@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_killed_in_the_middle_and_started_again(tmp_path, cache, jobs):
     """Nothing is lost, computed twice or damaged, and no process stays behind."""
     dataset = random_graphs(80)

@@ -307,6 +307,7 @@ def test_large_graphs(method, name):
         assert few.sizes[2] <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["grid", "path"])
 def test_few_clusters_of_a_large_graph_are_even(name):
     step = hp.step_quality(hp.build_chain(LARGE[name], sizes=[20]), 0)
@@ -323,6 +324,7 @@ def test_extreme_weights_of_a_large_graph():
         hp.build_chain(A, 1, top=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["grid", "uniform"])
 def test_division_cuts_hardly_more_than_the_whole(name, monkeypatch):
     graph = LARGE[name][:1500, :1500]

@@ -165,6 +165,7 @@ def test_errors_name_the_graph():
             hp.precompute([good, good], 1, method="kmeans", features=features, cache=False)
 
 
+@pytest.mark.slow
 def test_an_error_in_a_worker_arrives():
     def nonsense(adjacency, num_clusters, *, seed):
         return "clusters"
@@ -173,6 +174,7 @@ def test_an_error_in_a_worker_arrives():
         hp.precompute(random_graphs(9), 2, method=nonsense, n_jobs=2)
 
 
+@pytest.mark.slow
 def test_an_error_of_a_users_own_method_arrives_as_it_is():
     def broken(adjacency, num_clusters, *, seed, share=0.5):
         raise ValueError("mine")
@@ -182,6 +184,7 @@ def test_an_error_of_a_users_own_method_arrives_as_it_is():
     assert not isinstance(caught.value, hp.HaarPoolError)
 
 
+@pytest.mark.slow
 def test_workers_load_neither_torch_nor_pyg():
     parent = os.getpid()
 

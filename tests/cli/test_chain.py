@@ -99,6 +99,7 @@ def test_cache_info_and_clear(root, cache):
     assert list(cache.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_bar_on_a_terminal(cache, tmp_path):
     """Progress goes to stderr, and only if that is a terminal."""
     folder = write_tu(tmp_path, "RANDOM", random_graphs(80))
@@ -121,6 +122,7 @@ def test_a_real_dataset(tmp_path):
     assert len(nx.from_scipy_sparse_array(read_graphs("MUTAG").batch[0])) == 17
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_and_resumed(number, tmp_path, cache):
     folder = write_tu(tmp_path, "RANDOM", random_graphs(80))

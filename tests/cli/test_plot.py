@@ -5,7 +5,10 @@ import pytest
 from helpers.commands import run_main
 
 
-@pytest.mark.parametrize("name", ["one.png", "two.pdf", "three.svg"])
+@pytest.mark.parametrize(
+    "name",
+    ["one.svg", *(pytest.param(name, marks=pytest.mark.slow) for name in ("two.pdf", "three.png"))],
+)
 def test_plot(name, root, tmp_path):
     out = run_main(
         *("plot", "chain", "RANDOM", "--root", root, "--graph", 3, "--levels", 3),

@@ -44,6 +44,7 @@ def test_a_flipped_bit_in_the_model_is_noticed(run_folder):
     assert "model.safetensors" in run_main("predict", run_folder, "rings", code=2).err
 
 
+@pytest.mark.slow
 def test_r2_of_equal_values_is_null(without_data):
     lines = ["smiles,y", *(f"{'C' * (i % 9 + 1)},{float(i >= 18)}" for i in range(30))]
     Path("molecules.csv").write_text("\n".join(lines))

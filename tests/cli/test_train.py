@@ -84,6 +84,7 @@ def test_same_seed_same_result_other_seed_another():
     assert numbers("a")[0] != numbers("c")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("blank_report")
 def test_early_stopping_and_the_best_epoch():
     result = train("rings", *SMALL[:2], "--epochs", 60, "--patience", 3, "--lr", 0.05, "--out", "a",
@@ -102,6 +103,7 @@ def test_early_stopping_and_the_best_epoch():
     assert result["best_epoch"][0] - 1 == keys.index(max(keys))  # of equal scores the lower loss
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("blank_report")
 def test_folds_and_files(tmp_path):
     result = train("rings", *SMALL, "--split", "kfold:3", "--out", "folds")

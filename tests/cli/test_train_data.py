@@ -108,6 +108,7 @@ def test_few_labels(table):
     assert codes == {0, 2}  # without a value of z to learn from it is refused
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("blank_report")
 def test_many_blocks_are_the_same_as_one(table):
     """Predictions do not depend on which graphs stand together."""
@@ -192,6 +193,7 @@ def test_without_a_dataset_mutag_is_used(without_data):
     assert len(rows) == 189  # the dataset of the run
 
 
+@pytest.mark.slow
 def test_without_mutag_the_first_run_uses_generated_graphs(without_data, monkeypatch):
     """As on Python 3.13 without network, where no package contains MUTAG."""
 

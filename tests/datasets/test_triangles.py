@@ -117,6 +117,7 @@ def test_a_seed_determines_the_graphs(small):
         triangles.read_triangles(-1)
 
 
+@pytest.mark.slow
 def test_graphs_are_generated_once(small, monkeypatch, tmp_path):
     monkeypatch.delenv("HAARPOOL_DATA", raising=False)
     monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path))

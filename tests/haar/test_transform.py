@@ -218,6 +218,7 @@ def test_function_transforms(name):
     assert close(mapped[3], expected @ many[:, 3].numpy())
 
 
+@pytest.mark.slow
 def test_a_chain_used_first_in_compiled_code_works():
     chain = hp.Chain.from_parents([[0, 0, 1]])
     x = torch.randn(3, 2)

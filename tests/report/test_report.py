@@ -162,6 +162,7 @@ def test_too_many_classes_for_a_table(tmp_path):
     assert "60 classes are too many for a confusion matrix" in found.text
 
 
+@pytest.mark.slow
 def test_a_dot_per_test_graph_with_a_value(tmp_path):
     run = record("regression", repeats=2, targets=2)
     first, second = draw(run)["parity"]
@@ -243,6 +244,7 @@ def test_the_page_is_the_same_every_time(tmp_path, molecule):
     assert report_of(tmp_path, replace(record(), chain=molecule)).read_bytes() == first
 
 
+@pytest.mark.slow
 def test_real_graphs(tmp_path, tu_graphs):
     chain = hp.build_chain(tu_graphs("MUTAG")[0], num_levels=1)
     path = report_of(tmp_path, replace(record(), chain=chain))
@@ -287,6 +289,7 @@ def test_a_run_without_example_chain(tmp_path):
     assert found.labels() == ["loss by epoch", "validation accuracy by epoch"]
 
 
+@pytest.mark.slow
 def test_an_old_run_has_no_number_of_the_example_graph(tmp_path, molecule):
     run = replace(record(), chain=molecule)
     del run.result["example_graph"]

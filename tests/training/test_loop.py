@@ -110,6 +110,7 @@ def test_test_labels_do_not_influence_training():
     assert one.results[0].test["accuracy"] == pytest.approx(1 - two.results[0].test["accuracy"])
 
 
+@pytest.mark.slow
 def test_the_model_that_is_kept_is_that_of_the_best_epoch():
     labels = np.random.default_rng(0).integers(0, 2, 40)  # nothing to learn: it gets worse
     run = train_run(started(labels, epochs=15, lr=0.1, repeats=3))

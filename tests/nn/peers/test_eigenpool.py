@@ -351,6 +351,7 @@ def test_errors():
         EigenPooling(0)(graph.x, modes)
 
 
+@pytest.mark.slow
 def test_real_graphs(tu_graphs):
     """60 graphs of NCI1, some with isolated nodes: nothing is lost with all modes."""
     graphs = tu_graphs("NCI1")[60:120]
