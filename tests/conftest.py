@@ -15,7 +15,7 @@ collect_ignore = ["helpers"]
 
 # `make check` tries few random examples, `make test` many. In CI they are the same in every run.
 _SHARED = {"deadline": None, "derandomize": bool(os.environ.get("CI"))}
-settings.register_profile("quick", max_examples=20, **_SHARED)
+settings.register_profile("quick", max_examples=10, **_SHARED)
 settings.register_profile("full", max_examples=60, **_SHARED)
 settings.load_profile("full")
 

@@ -17,7 +17,7 @@ each_device = pytest.mark.parametrize(
 
 def at_most(max_examples: int) -> settings:
     """Fewer examples than the 60 of the full profile, for tests whose examples are large."""
-    return settings(max_examples=max_examples * settings().max_examples // 60)
+    return settings(max_examples=max(2, max_examples * settings().max_examples // 60))
 
 
 @st.composite
