@@ -22,7 +22,7 @@ from helpers.files import write_tu
 from helpers.graphs import random_graphs
 
 
-def dataset(count=120, size=40):
+def dataset(count, size=40):
     return [nx.gnm_random_graph(size, 2 * size, seed=s) for s in range(count)]
 
 
@@ -30,7 +30,7 @@ def dataset(count=120, size=40):
 def dask_cluster():
     distributed = pytest.importorskip("distributed", reason="the extra haarpool[dask]")
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
     )
     with cluster:
         yield cluster
@@ -41,7 +41,7 @@ def test_dask_with_a_worker_killed_in_the_middle(dask_cluster, tmp_path):
     """Its chunks are done by others: no chain is missing, none is wrong."""
     from distributed import Client
 
-    graphs = dataset()
+    graphs = dataset(80)
     expected = list(hp.precompute(graphs, 3, method="spectral-kmeans", cache=False))
     with Client(dask_cluster) as client:
         pids = list(client.run(os.getpid).values())

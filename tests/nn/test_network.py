@@ -319,28 +319,21 @@ def compiler():
 @pytest.mark.slow
 @pytest.mark.parametrize("text", PAPER)
 def test_the_papers_networks_compile_into_one_graph(text, compiler):
+    """Graph breaks are allowed, and there are none: one graph to train, one to evaluate."""
     model = build_model(text, FEATURES, 2, dropout=0.0)
-    compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
+    compiled = torch.compile(model, dynamic=True, backend="aot_eager")
     for sizes in ((12, 5, 30, 6, 7), (7, 3, 9, 1, 2, 25, 8)):
         batch = batch_for(model, sizes)
-        model.eval()
-        torch.testing.assert_close(compiled(batch), model(batch))
         model.train()
         eager = torch.autograd.grad(model.loss(model(batch), batch.y), list(model.parameters()))
         loss = model.loss(compiled(batch), batch.y)
         gradients = torch.autograd.grad(loss, list(model.parameters()))
         tolerance = {"atol": TOLERANCE[torch.float32], "rtol": LOOSER["training"]}
         torch.testing.assert_close(gradients, eager, **tolerance)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", PAPER)
-def test_no_graph_breaks_where_they_are_allowed(text, compiler):
-    model = build_model(text, FEATURES, 2)
-    compiled = torch.compile(model, dynamic=True, backend="aot_eager")
-    compiled(batch_for(model)).sum().backward()
-    assert not compiler["graph_break"]
-    assert compiler["stats"]["unique_graphs"] == 1
+        model.eval()
+        torch.testing.assert_close(compiled(batch), model(batch))
+        assert not compiler["graph_break"]
+        assert compiler["stats"]["unique_graphs"] == 2
 
 
 @pytest.mark.slow
