@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,10 +31,12 @@ def as_adjacency(graph: Any, *, symmetrize: bool = False) -> sparse.csr_array:
         array([[0., 2.],
                [2., 0.]])
     """
-    if type(graph) is sparse.csr_array and graph.ndim == 2 and graph.dtype == np.float64:
-        _check_format(graph)
-        if graph.nnz > 0 and graph.indices.dtype == np.int32 and is_canonical(graph):
-            return graph.copy()  # the checks are much faster than the general case below
+    if type(graph) is sparse.csr_array and _has_valid_format(graph) and is_canonical(graph):
+        # These checks are much faster than the general case below, and than graph.copy().
+        checked: sparse.csr_array = copy(graph)
+        checked.data, checked.indices = graph.data.copy(), graph.indices.copy()
+        checked.indptr = graph.indptr.copy()
+        return checked
     edges = edge_list(graph)
     adjacency = from_edges(edges.rows, edges.columns, edges.weights, edges.size)
     _check_weights(adjacency)
@@ -74,7 +77,7 @@ def from_edges(
 
 def entry_rows(adjacency: sparse.csr_array) -> Ints:
     """Return the row of each entry, shape (number of entries,); `indices` has the columns."""
-    return np.repeat(np.arange(adjacency.shape[0]), np.diff(adjacency.indptr))
+    return np.arange(adjacency.shape[0]).repeat(adjacency.indptr[1:] - adjacency.indptr[:-1])
 
 
 def ranges(starts: Ints, lengths: Ints, stride: int = 1) -> Ints:
@@ -149,7 +152,7 @@ def is_canonical(adjacency: sparse.csr_array) -> bool:
     size, weights = adjacency.shape[0], adjacency.data
     position = entry_rows(adjacency) * size + adjacency.indices
     is_sorted = bool((position[1:] > position[:-1]).all())
-    if not (is_sorted and np.isfinite(weights).all() and (weights > 0).all()):
+    if not (is_sorted and weights.min(initial=1) > 0 and weights.max(initial=1) < np.inf):
         return False
     return size == adjacency.shape[1] and _is_symmetric(adjacency)
 
@@ -158,11 +161,27 @@ def _is_symmetric(adjacency: sparse.csr_array) -> bool:
     """Whether A = Aᵀ exactly."""
     if adjacency.shape[0] <= 128:
         dense = adjacency.toarray()
-        return np.array_equal(dense, dense.T)
+        return bool((dense == dense.T).all())
     transposed = sparse.csr_array(adjacency.T)
     return all(
         np.array_equal(getattr(adjacency, name), getattr(transposed, name))
         for name in ("indptr", "indices", "data")
+    )
+
+
+def _has_valid_format(matrix: sparse.csr_array) -> bool:
+    """Whether a matrix has entries in float64 and indices in int32 that `_check_format` accepts."""
+    pointer, index = matrix.indptr, matrix.indices
+    return bool(
+        pointer.dtype == index.dtype == np.int32
+        and matrix.data.dtype == np.float64
+        and matrix.ndim == 2
+        and pointer.shape == (matrix.shape[0] + 1,)
+        and pointer[0] == 0 < pointer[-1]
+        and index.shape == matrix.data.shape == (pointer[-1],)
+        and (pointer[1:] >= pointer[:-1]).all()
+        and index.min() >= 0
+        and index.max() < matrix.shape[1]
     )
 
 

@@ -111,7 +111,7 @@ class Chain:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """(N_0, ..., N_K), the number of nodes of each level."""
-        return len(self.parents[0]), *(int(parent.max()) + 1 for parent in self.parents)
+        return *map(len, self.parents), int(self.parents[-1].max()) + 1
 
     @property
     def has_graph(self) -> bool:
@@ -271,5 +271,5 @@ def check_chain(value: Any) -> None:
         raise HaarPoolError(
             "a Chain",
             type(value).__name__,
-            "build one with build_chain or Chain.from_parents; a TransformPlan has plan.chains",
+            "build one with build_chain or Chain.from_parents",
         )

@@ -49,14 +49,15 @@ def checked_parents(parents: Any) -> tuple[Ints, ...]:
             "at least one parent vector", "none", "pass one vector of cluster ids per step"
         )
     checked: list[Ints] = []
-    for vector in vectors:
-        size = int(checked[-1].max()) + 1 if checked else None
-        checked.append(_checked_parent(vector, len(checked), size))
+    size = None
+    for j, vector in enumerate(vectors):
+        parent, size = _checked_parent(vector, j, size)
+        checked.append(parent)
     return tuple(checked)
 
 
-def _checked_parent(vector: Any, j: int, size: int | None) -> Ints:
-    """Check one parent vector; `size` is N_j, or `None` in the first step."""
+def _checked_parent(vector: Any, j: int, size: int | None) -> tuple[Ints, int]:
+    """Check one parent vector; `size` is N_j, or `None` in the first step. Also return N_{j+1}."""
     parent = as_array(vector, f"parents[{j}]")
     if parent.ndim != 1 or parent.size == 0:
         raise HaarPoolError(
@@ -91,7 +92,7 @@ def _checked_parent(vector: Any, j: int, size: int | None) -> Ints:
             f"no node in cluster {children.argmin()} (largest id {largest})",
             _RENUMBER,
         )
-    return read_only(parent.astype(np.int64))  # a copy
+    return read_only(parent.astype(np.int64)), len(children)  # a copy
 
 
 def checked_level(level: int, highest: int, owner: str) -> int:

@@ -88,16 +88,17 @@ def coarsen(
         The steps of each graph. The time of a step is shared among the graphs by their nodes.
     """
     starts, parents, seconds = [batch.start], list[Ints](), list[float]()
-    mass = np.ones(batch.start[-1])
+    options = dict(recipe.options)
+    mass: Floats = np.ones(0 if features is None else len(features))
     while True:
         began = time.perf_counter()
         targets = num_clusters(recipe, len(parents), batch.sizes)
-        options = dict(recipe.options)
         parent = cluster(batch, targets, recipe.clustering, recipe.seed, features, options)
         parents.append(parent)
-        seconds.append((time.perf_counter() - began) / batch.start[-1])
+        seconds.append((time.perf_counter() - began) / len(parent))
         # Clusters are numbered by their first members, so those of a graph are consecutive again.
-        starts.append(np.concatenate([[0], np.maximum.reduceat(parent, batch.start[:-1]) + 1]))
+        starts.append(batch.start.copy())
+        starts[-1][1:] = np.maximum.reduceat(parent, batch.start[:-1]) + 1
         if len(parents) == recipe.num_levels:
             break
         if recipe.num_levels is None and starts[-1][-1] == len(batch):
@@ -106,7 +107,7 @@ def coarsen(
         if coarse is not None:
             coarse.append(batch)
         if features is not None:
-            weight = np.bincount(parent, mass)
+            weight: Floats = np.bincount(parent, mass).astype(np.float64, copy=False)
             sums = [np.bincount(parent, mass * column) for column in features.T]
             features, mass = np.stack(sums, axis=1) / weight[:, None], weight
     levels = list(zip(parents, starts, starts[1:], seconds, strict=False))

@@ -31,6 +31,7 @@ class GraphBatch(Sequence[sparse.csr_array]):
     Attributes:
         adjacency: (N, N) CSR array of all graphs together.
         start: (number of graphs + 1,) graph g has the nodes start[g], ..., start[g + 1] - 1.
+        sizes: (number of graphs,) number of nodes of each graph.
 
     Example:
         >>> batch = as_graph_batch([[[0, 2], [2, 0]], [[1]]])
@@ -44,17 +45,16 @@ class GraphBatch(Sequence[sparse.csr_array]):
 
     def __init__(self, adjacency: sparse.csr_array, start: Ints) -> None:
         self.adjacency = adjacency
+        self._set_start(start)
+
+    def _set_start(self, start: Ints) -> None:
         self.start = start
+        self.sizes = start[1:] - start[:-1]
 
     @classmethod
     def of(cls, adjacency: sparse.csr_array) -> GraphBatch:
         """Return a batch of one graph."""
         return cls(adjacency, np.array([0, adjacency.shape[0]]))
-
-    @cached_property
-    def sizes(self) -> Ints:
-        """Number of nodes of each graph, shape (number of graphs,)."""
-        return self.start[1:] - self.start[:-1]
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -111,7 +111,7 @@ class DenseGraphBatch(GraphBatch):
 
     def __init__(self, dense: Floats) -> None:
         self.dense = dense
-        self.start = np.array([0, len(dense)])
+        self._set_start(np.array([0, len(dense)]))
 
     @cached_property
     def adjacency(self) -> sparse.csr_array:
@@ -162,16 +162,16 @@ def coarse_batch(batch: GraphBatch, parent: Ints, start: Ints) -> GraphBatch:
         parent: (N,) cluster of each node, numbered through all graphs.
         start: (number of graphs + 1,) first cluster of each graph, and the number of all clusters.
     """
-    sizes = start[1:] - start[:-1]
-    if sizes.max() > MAX_TABLE:
-        return GraphBatch(coarse_graph(batch.adjacency, parent), start)
     # Sum in a table of all pairs of clusters of each graph, which is faster than sorting. The sums
     # do not depend on which graphs are in the batch, not even in the last bit.
     if batch.dense is not None:
-        (size,) = sizes
+        size = int(start[-1])
         pairs = (parent * size)[:, None] + parent
         table = np.bincount(pairs.ravel(), batch.dense.ravel(), size**2)
         return DenseGraphBatch(table.reshape(size, size).astype(np.float64, copy=False))
+    sizes = start[1:] - start[:-1]
+    if sizes.max() > MAX_TABLE:
+        return GraphBatch(coarse_graph(batch.adjacency, parent), start)
     begin = np.cumsum(sizes**2) - sizes**2
     row, column = parent[entry_rows(batch.adjacency)], parent[batch.adjacency.indices]
     # Entry (p, q) is at position base[p] + q of the table.

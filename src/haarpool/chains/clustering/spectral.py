@@ -34,6 +34,7 @@ from haarpool.chains.clustering.lanczos import (
     potential,
 )
 from haarpool.chains.clustering.packing import packed
+from haarpool.chains.clustering.registry import numbered
 from haarpool.chains.graph_batch import GraphBatch
 
 MAX_DENSE = 1024  # nodes; larger graphs are divided
@@ -53,12 +54,8 @@ def spectral(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> In
 
 def spectral_batch(batch: GraphBatch, num_clusters: Ints, *, seed: int) -> Ints:
     """Run `spectral` on all graphs of a batch; ids of a graph count from its first node."""
-    if batch.dense is not None and _is_in_range(batch.dense.sum(axis=1)):
-        values, vectors = _eigen(batch.dense[None])
-        # Every component has an eigenvalue of one, up to the potential. A connected small graph is
-        # finished here, faster than in a batch and with the same result.
-        if values[0, 1] < 1 - 10 * BY_STRUCTURE:
-            return np.asarray(_assign(vectors[:, :, : num_clusters[0]])[0])
+    if batch.dense is not None:  # faster than in a batch and with the same result
+        return _solve_one(batch.dense, int(num_clusters[0]))
     if batch.sizes.max() <= MAX_DENSE:
         return _solve(batch, num_clusters)
     labels = np.empty(batch.start[-1], np.int64)
@@ -150,6 +147,44 @@ def _proportional(sizes: Ints, total: int) -> Ints:
 # ---------------------------------------------------------------------- small graphs
 
 
+def _solve_one(dense: Floats, num_clusters: int) -> Ints:
+    """Cluster a single small graph, given as a dense matrix."""
+    if _is_in_range(degree := _degree(dense[None])):
+        values, vectors = _eigen_in_range(dense[None], degree)
+        # Every component has an eigenvalue of one, up to the potential.
+        if values[0, 1] < 1 - 10 * BY_STRUCTURE:
+            return np.asarray(_assign(vectors[:, :, :num_clusters])[0])
+    component = _components(dense)
+    size = np.bincount(component)
+    if len(size) >= num_clusters:
+        joined: Ints = packed(size, num_clusters)[component]
+        return joined
+    solved = {}
+    for c in np.flatnonzero(size > 1).tolist():
+        nodes = np.flatnonzero(component == c)
+        solved[c] = nodes, *_eigen(dense[None, nodes[:, None], nodes])
+    # One cluster per component, and one more for each leading eigenvalue.
+    others = [(-value, c) for c in solved for value in solved[c][1][0, 1:].tolist()]
+    share = np.ones_like(size)
+    for _, c in sorted(others)[: num_clusters - len(size)]:
+        share[c] += 1
+    labels: Ints = (np.cumsum(share) - share)[component]
+    for c, (nodes, _, vectors) in solved.items():
+        labels[nodes] += _assign(vectors[[0], :, : share[c]])[0]
+    return labels
+
+
+def _components(dense: Floats) -> Ints:
+    """Return the component of each node of a small graph."""
+    is_edge, first = dense > 0, np.arange(len(dense))
+    while True:  # `first` is the first known node of the component
+        known = np.minimum(first, np.where(is_edge, first, len(first)).min(axis=1))
+        known = known[known]
+        if (known == first).all():
+            return numbered(first)
+        first = known
+
+
 def _solve(batch: GraphBatch, num_clusters: Ints) -> Ints:
     """Cluster small graphs; ids of a graph count from its first node."""
     component = csgraph.connected_components(batch.adjacency, directed=False)[1]
@@ -212,6 +247,12 @@ def _stacks(
     return stacks
 
 
+def _degree(stack: Floats) -> Floats:
+    """Return the degrees (b, n, 1) of graphs (b, n, n)."""
+    degree: Floats = np.add.reduce(stack, axis=2, keepdims=True)
+    return degree
+
+
 def _is_in_range(degree: Floats) -> bool:
     """Whether there are no isolated nodes, and no overflow or underflow of products."""
     return bool(degree.min() > 1e-100 and degree.max() < 1e100)
@@ -228,11 +269,15 @@ def _scaled(dense: Floats) -> Floats:
 
 def _eigen(stack: Floats) -> tuple[Floats, Floats]:
     """Return descending eigenvalues (b, n) and eigenvectors (b, n, n) of connected graphs."""
-    n = stack.shape[1]
-    degree = stack.sum(axis=2, keepdims=True)
-    if not _is_in_range(degree):
+    if not _is_in_range(degree := _degree(stack)):
         stack = _scaled(stack)
-        degree = stack.sum(axis=2, keepdims=True)
+        degree = _degree(stack)
+    return _eigen_in_range(stack, degree)
+
+
+def _eigen_in_range(stack: Floats, degree: Floats) -> tuple[Floats, Floats]:
+    """Do the same if the weights need no scaling; `degree` has the shape (b, n, 1)."""
+    n = stack.shape[1]
     walk = stack / degree
     scale = 1 / np.sqrt(degree)
     matrix = scale * stack * scale.transpose(0, 2, 1)
