@@ -26,6 +26,7 @@ from haarpool.haar.kernels.layout import detail_base, level_size
 
 HALF = False  # types of 16 bits are computed in float32
 SMALL = 2**18  # numbers; less work than this takes less time than to wake up other threads
+KEEP = 2**27  # bytes of memory that are kept from one call to the next, at most
 
 Array = NDArray[Any]
 _NO_TREE = np.empty((len(Tree), 0), np.int32)
@@ -43,6 +44,7 @@ def analysis(x: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, sing
         else:
             levels.run(cpu_loops.climb, step, (signal, coarse, out))
         signal = coarse
+    levels.release()
     return torch.from_numpy(out)
 
 
@@ -61,6 +63,7 @@ def synthesis(
         else:
             levels.run(cpu_loops.descend, step, (coefficients, coarse, signal))
         coarse = signal
+    levels.release()
     return torch.from_numpy(out)
 
 
@@ -84,6 +87,7 @@ class _Levels:
 
     def __init__(self, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool) -> None:
         self.start, self.trees = _array(start), [tree.numpy() for tree in trees]
+        self.memory: Array | None = None
         self.single, self.num_steps = single, 1 if single else len(trees)
         self.base = (
             _array(detail_base(start, trees, skip, single)) if single else self.start[int(skip)]
@@ -103,8 +107,16 @@ class _Levels:
         if self.num_steps == 1:
             return []
         sizes = [tree.shape[1] for tree in self.trees[1:]]
-        memory = np.empty((sum(sizes[:2]), x.shape[1]), x.dtype)
+        shape = sum(sizes[:2]), x.shape[1]
+        num_bytes = shape[0] * shape[1] * x.itemsize
+        self.memory = _take_memory(num_bytes)
+        memory = self.memory[:num_bytes].view(x.dtype).reshape(shape)
         return [memory[sizes[0] * (i % 2) :][:size] for i, size in enumerate(sizes)]
+
+    def release(self) -> None:
+        """Keep the memory of `scratch` for the next call."""
+        if self.memory is not None and self.memory.nbytes <= KEEP:
+            _spare_memory[:] = [self.memory]
 
     def run(self, loop: Callable[..., None], step: int, arrays: tuple[Array, Array, Array]) -> None:
         """Run `climb` or `descend` over all clusters of a step."""
@@ -122,6 +134,18 @@ class _Levels:
         """Compute P_j x of the first step."""
         tree = self.trees[0]
         _sum_lists(coarse, tree[Tree.PARENT], tree[0, :0], coarse[:0, 0], tree, signal)
+
+
+_spare_memory: list[Array] = []  # at most one
+
+
+def _take_memory(num_bytes: int) -> Array:
+    """Return at least this many bytes, those of the last call if possible: new ones take long."""
+    try:
+        memory = _spare_memory.pop()  # so that no other thread takes it
+    except IndexError:
+        return np.empty(num_bytes, np.uint8)
+    return memory if memory.nbytes >= num_bytes else np.empty(num_bytes, np.uint8)
 
 
 def _sum_lists(
