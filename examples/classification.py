@@ -40,7 +40,7 @@ class Net(torch.nn.Module):
         return self.lin(self.readout(x, data))
 
 
-transform = T.Compose([T.Constant(), AddHaarChain(num_levels=2, domain="vertex")])
+transform = T.Compose([T.Constant(), AddHaarChain(num_levels=2)])
 graphs = [transform(sample(i % 2)) for i in range(400)]
 train, test = DataLoader(graphs[:300], 50, shuffle=True), DataLoader(graphs[300:], 50)
 net = Net()

@@ -43,7 +43,7 @@ class UNet(torch.nn.Module):
 edges = stochastic_blockmodel_graph([150] * CLASSES, torch.eye(CLASSES) * 0.05 + 0.01)
 y = torch.arange(CLASSES).repeat_interleave(150)
 x = torch.nn.functional.one_hot(y).float() + 3 * torch.randn(len(y), CLASSES)
-data = AddHaarChain(num_levels=DEPTH, top=None, domain="vertex")(Data(x=x, edge_index=edges, y=y))
+data = AddHaarChain(num_levels=DEPTH, top=None)(Data(x=x, edge_index=edges, y=y))
 train = torch.rand(len(y)) < 0.3
 net = UNet()
 optimizer = torch.optim.Adam(net.parameters(), 0.01, weight_decay=5e-3)

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def test_symmetrize():
         AddHaarChain(num_levels=1)(one_way)
     data = AddHaarChain(sizes=[2], symmetrize=True, method="matching")(one_way)
     assert data.chain_sizes == (3, 2)
-    assert data.haar_links_1.tolist() == [[0, 1], [1, 0]]
+    assert data.haar_edges_1[:2].tolist() == [[0, 1], [1, 0]]
 
 
 def test_a_function_instead_of_parameters():
@@ -110,8 +111,8 @@ def test_a_function_instead_of_parameters():
         (AddHaarChain(), "AddHaarChain()"),
         (AddHaarChain(3), "AddHaarChain(num_levels=3)"),
         (
-            AddHaarChain(2, method="kmeans", features="x", domain="vertex", seed=1),
-            "AddHaarChain(num_levels=2, method='kmeans', seed=1, features='x', domain='vertex')",
+            AddHaarChain(2, method="kmeans", features="x", seed=1),
+            "AddHaarChain(num_levels=2, method='kmeans', seed=1, features='x')",
         ),
         (AddHaarChain(sizes=[4, 1]), "AddHaarChain(num_levels=2, sizes=(4, 1))"),
         (AddHaarChain(chain=merge_all), "AddHaarChain(chain=helpers.chain_data.merge_all)"),
@@ -127,7 +128,7 @@ def test_repr_has_names_and_no_addresses(transform, expected):
 
 def test_the_signature_shows_the_parameters():
     names = list(inspect.signature(AddHaarChain).parameters)
-    assert names == ["num_levels", "chain", "features", "domain", "details", "parameters"]
+    assert names == ["num_levels", "chain", "features", "parameters"]
 
 
 def test_the_input_is_left_alone():
@@ -144,24 +145,40 @@ def test_a_chain_replaces_the_one_before():
     assert same_data(CHAINED(deep), CARRIED[4])
 
 
-@pytest.mark.parametrize("domain", ["haar", "vertex"])
 @pytest.mark.parametrize("number", range(len(MIXED)))
-def test_flat_contiguous_tensors(number, domain):
-    data = AddHaarChain(num_levels=3, domain=domain)(MIXED[number])
+def test_flat_contiguous_tensors(number):
+    data = AddHaarChain(num_levels=3)(MIXED[number])
     own = {key: data[key] for key in data.keys() if key.startswith("haar_")}  # noqa: SIM118
-    assert all(isinstance(value, torch.Tensor) for value in own.values())
-    assert all(value.is_contiguous() for value in own.values())
-    assert any("basis" in key for key in own) == (domain == "haar")
+    assert own.keys() == {
+        "haar_start",
+        *(f"haar_tree_{j}" for j in range(4)),
+        *(f"haar_edges_{j}" for j in range(1, 4)),
+    }
+    for key, value in own.items():
+        assert value.is_contiguous()
+        assert value.dtype == (torch.int64 if "edges" in key else torch.int32)
 
 
+@pytest.mark.parametrize("weight", [torch.float64, torch.float32, torch.float16, None])
 @pytest.mark.parametrize(
-    ("weight", "expected"),
-    [(torch.float64, torch.float64), (torch.float32, torch.float32), (None, torch.float32)],
+    ("dtype", "expected"),
+    [
+        (torch.float64, torch.float64),
+        (torch.float32, torch.float32),
+        (torch.bfloat16, torch.float32),  # 8 bits are too few for sums of weights
+        (torch.float16, torch.float32),
+    ],
 )
-def test_coarse_weights_have_the_type_of_the_weights(weight, expected):
+def test_coarse_weights_have_the_type_of_the_signal(weight, dtype, expected):
     data = random_data(12)
     data.edge_weight = None if weight is None else data.edge_weight.to(weight)
-    assert CHAINED(data).haar_weights_1.dtype == expected
+    carried, chain = CHAINED(data), hp.build_chain(data, 3, method="matching")
+    for level in range(3):
+        rows = torch.zeros(carried.chain_sizes[level], 1, dtype=dtype)
+        out = HaarPooling(level)(rows, carried)
+        assert out.edge_weight.dtype == expected
+        exact = torch.from_numpy(chain.adjacency(level + 1).data)
+        assert torch.equal(out.edge_weight, exact.to(expected))  # rounded once
 
 
 def test_a_graph_without_features_keeps_its_number_of_nodes():
@@ -185,10 +202,13 @@ def test_a_batch_of_batches_is_a_batch():
     nested, flat = Batch.from_data_list(parts), Batch.from_data_list(CARRIED)
     ours = [key for key in flat.keys() if key.startswith("haar_")]  # noqa: SIM118
     assert all(torch.equal(nested[key], flat[key]) for key in ours)
-    back = nested.to_data_list()
-    assert all(
-        torch.equal(part[key], b[key]) for part, b in zip(parts, back, strict=True) for key in ours
-    )
+    for i, (part, back) in enumerate(zip(parts, nested.to_data_list(), strict=True)):
+        assert all(torch.equal(part[key], back[key]) for key in ours)
+        assert all(torch.equal(part[key], nested[i][key]) for key in ours)
+    x = torch.randn(nested.chain_sizes[0], 2)
+    pools = HaarPooling(0), HaarPooling(0, "vertex", "full")
+    for pool in pools:
+        assert all(map(torch.equal, pool(x, nested)[:4], pool(x, flat)[:4]))
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -222,16 +242,16 @@ def test_loader_that_pins():
 @pytest.mark.gpu
 def test_pin_memory():
     pinned = CARRIED[1].clone().pin_memory()
-    assert pinned.haar_basis_1.is_pinned()
+    assert pinned.haar_edges_1.is_pinned()
     assert same_data(pinned, CARRIED[1])
 
 
 def test_follow_batch_and_exclude_keys():
     (batch,) = DataLoader(
-        CARRIED, batch_size=6, follow_batch=["haar_tree_1"], exclude_keys=["haar_basis_2"]
+        CARRIED, batch_size=6, follow_batch=["haar_tree_1"], exclude_keys=["haar_edges_2"]
     )
-    assert "haar_basis_2" not in batch
-    pooled = HaarPooling(0)(batch.x, batch)  # needs the basis of level 1 only
+    assert "haar_edges_2" not in batch
+    pooled = HaarPooling(0)(batch.x, batch)  # needs the edges of level 1 only
     assert torch.equal(batch.haar_tree_1_batch, pooled.batch)
     assert batch.haar_tree_1_ptr.diff().tolist() == [data.chain_sizes[1] for data in CARRIED]
 
@@ -251,7 +271,14 @@ def test_moves_between_devices(device):
     assert all(map(same_data, on_device.to_data_list(), CARRIED))
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, Data.clone])
+def pickled(data):
+    return pickle.loads(pickle.dumps(data))
+
+
+COPIES = [copy.copy, copy.deepcopy, Data.clone, pickled]
+
+
+@pytest.mark.parametrize("copied", COPIES)
 @pytest.mark.parametrize("data", [CARRIED[4], Batch.from_data_list(CARRIED)], ids=["data", "batch"])
 def test_copies(data, copied):
     twin = copied(data)
@@ -261,8 +288,22 @@ def test_copies(data, copied):
     twin.haar_tree_0 = twin.haar_tree_0 + 1
     assert not torch.equal(twin.x, data.x)  # the original has not followed
     assert not torch.equal(twin.haar_tree_0, data.haar_tree_0)
-    # The copy asks its own storage how it grows, also where the original is gone.
-    assert Batch.from_data_list([copied(CARRIED[4])] * 2).chain_sizes == (60, 30, 14, 2)
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_copies_batch_as_the_originals_do(copied):
+    """A storage remembers how it grows; a copy must forget it with the tensors it replaces."""
+    before = Batch.from_data_list(CARRIED)
+    copies = [copied(data) for data in CARRIED]
+    assert same_data(Batch.from_data_list(copies), before)
+    copies[0].update({key: v for key, v in CARRIED[1].tensors.items() if key.startswith("haar_")})
+    copies[0].x = CARRIED[1].x
+    changed = Batch.from_data_list(copies)
+    expected = Batch.from_data_list([CARRIED[1], *CARRIED[1:]])
+    assert all(
+        torch.equal(changed[key], expected[key]) for key in expected.tensors if "haar" in key
+    )
+    assert same_data(Batch.from_data_list(CARRIED), before)
 
 
 def test_chain_sizes_add_up():

@@ -72,9 +72,9 @@ def test_sizes_coincide():
     """What makes the next test one: PyG would take these for features of edges or of nodes."""
     pairs = [(data, value) for data in CARRIED for value in chain_part(data).values()]
     assert sum(value.shape[-1] == data.num_edges > 0 for data, value in pairs) > 20
-    assert sum(value.shape[0] == data.num_edges > 0 for data, value in pairs) > 20
+    assert sum(value.shape[0] == data.num_edges > 0 for data, value in pairs) > 5
     assert sum(value.shape[-1] == data.num_nodes for data, value in pairs) > 120
-    assert sum(value.shape[0] == data.num_nodes for data, value in pairs) > 20
+    assert sum(value.shape[0] == data.num_nodes for data, value in pairs) > 5
     assert sum(data.num_edges == 0 for data in GRAPHS) >= 12
 
 
@@ -285,13 +285,11 @@ def test_a_number_of_nodes_that_was_guessed_is_written_down():
 
 
 def test_another_chain_replaces_everything():
-    full = AddEigenModes(3, num_levels=4, domain="haar", details=True)(LARGE)
-    assert {"haar_modes_3", "haar_basis_0", "haar_tree_4", "haar_depth_4"} <= full.tensors.keys()
-    again = AddHaarChain(num_levels=2, method="matching", domain="vertex")(full)
-    fresh = AddHaarChain(num_levels=2, method="matching", domain="vertex")(LARGE)
-    assert again.to_dict().keys() == fresh.to_dict().keys()
-    assert unchanged(again, fresh)
-    assert [key for key in again.tensors if "depth" in key] == ["haar_depth_2"]
+    full = AddEigenModes(3, num_levels=4)(LARGE)
+    assert {"haar_modes_3", "haar_tree_4", "haar_edges_4"} <= full.tensors.keys()
+    again = CHAIN(full)
+    assert again.to_dict().keys() == CHAINED.to_dict().keys()
+    assert unchanged(again, CHAINED)
     assert "haar_modes_3" in full.tensors  # the input is left alone
     with pytest.raises(HaarPoolError, match="AddEigenModes"):
         EigenPooling(0)(again.x, again)
@@ -341,7 +339,7 @@ def one_step(clusters, data):
         (AddHaarChain(2, method=Halves()), ["method=", "Halves"]),
         (AddHaarChain(chain=Halves().method), ["chain=", "Halves.method"]),
         (AddHaarChain(chain=lambda data: None), ["chain=", "<lambda>"]),
-        (AddEigenModes(3, 2, method=Halves(), domain="haar"), ["num_modes=3", "Halves", "'haar'"]),
+        (AddEigenModes(3, 2, method=Halves()), ["num_modes=3", "Halves"]),
         (AddEigenModes(3, 2, method=functools.partial(halves)), ["num_modes=3", "partial("]),
     ],
 )

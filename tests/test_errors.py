@@ -310,17 +310,17 @@ CASES = {
     "expand at the top": (
         lambda: hp.expand(CHAIN, np.zeros(1), 2), "0..1", "2", "a level above it",
     ),
-    "basis of a plan": (lambda: hp.haar_basis(PLAN), "a Chain", "TransformPlan", "plan.chains"),
+    "basis of a plan": (lambda: hp.haar_basis(PLAN), "a Chain", "ChainTensors", "build_chain"),
     "compressive basis of a plan": (
-        lambda: hp.compressive_basis(PLAN), "a Chain", "TransformPlan", "plan.chains",
+        lambda: hp.compressive_basis(PLAN), "a Chain", "ChainTensors", "build_chain",
     ),
-    "locality of a plan": (lambda: hp.locality(PLAN), "a Chain", "TransformPlan", "plan.chains"),
-    "sparsity of a plan": (lambda: hp.sparsity(PLAN), "a Chain", "TransformPlan", "plan.chains"),
+    "locality of a plan": (lambda: hp.locality(PLAN), "a Chain", "ChainTensors", "build_chain"),
+    "sparsity of a plan": (lambda: hp.sparsity(PLAN), "a Chain", "ChainTensors", "build_chain"),
     "algorithm1 of a plan": (
-        lambda: hp.algorithm1(PLAN, X), "a Chain", "TransformPlan", "plan.chains",
+        lambda: hp.algorithm1(PLAN, X), "a Chain", "ChainTensors", "build_chain",
     ),
     "quality of a plan": (
-        lambda: hp.step_quality(PLAN, 0), "a Chain", "TransformPlan", "plan.chains",
+        lambda: hp.step_quality(PLAN, 0), "a Chain", "ChainTensors", "build_chain",
     ),
     "basis of a graph": (lambda: hp.haar_basis(GRAPH), "a Chain", "ndarray", "build_chain"),
     "basis level": (lambda: hp.haar_basis(CHAIN, 3), "0..2", "3", "count from 0"),

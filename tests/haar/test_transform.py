@@ -137,20 +137,6 @@ def test_batch_is_one_by_one(name, data, num_levels, number):
     assert close(function(plan, x, j), one_by_one(function, many, x, j, rows_in))
 
 
-def test_blocks_give_the_same_as_one_block(monkeypatch):
-    """Levels are cut into blocks of clusters; where does not matter."""
-    rng = np.random.default_rng(0)
-    parents = [np.sort(np.r_[np.arange(300), rng.integers(0, 300, 700)]), np.arange(300) // 7]
-    chain = hp.Chain.from_parents([rng.permutation(parents[0]), parents[1]], measure="mass")
-    x = signal(chain)
-    expected = hp.haar_basis(chain).T @ x
-    for rows in (1, 10, 10_000):
-        monkeypatch.setattr("haarpool.haar.plan.BLOCK_ROWS", {"cpu": rows})
-        plan = hp.TransformPlan.from_chains([chain])
-        assert close(hp.adjoint(plan, x), expected)
-        assert close(hp.forward_transform(plan, expected), x)
-
-
 @each_device
 def test_plan_moves_between_devices(device):
     plan = hp.TransformPlan.from_chains([FIGURE, UNEVEN.from_parents(UNEVEN.parents)])

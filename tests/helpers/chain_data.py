@@ -88,5 +88,5 @@ def positioned_data(nodes: int, edges: int, seed: int = 0) -> Data:
 
 
 # All tensors that a graph can carry.
-EVERYTHING = AddEigenModes(2, num_levels=2, method="matching", domain="haar", details=True)
+EVERYTHING = AddEigenModes(2, num_levels=2, method="matching")
 LARGE = positioned_data(30, 60, seed=3)

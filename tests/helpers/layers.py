@@ -22,7 +22,7 @@ each_details = pytest.mark.parametrize("details", [None, "energy", "full"])
 # ------------------------------------------------------------------ data and reference
 
 
-def carrier(chain, columns=2, domain="haar", dtype=torch.float64) -> ChainData:
+def carrier(chain, columns=2, dtype=torch.float64) -> ChainData:
     """The graph of a chain, with the chain and a signal."""
     whole = chain.adjacency(0).tocoo()
     x = np.random.default_rng(chain.sizes[0]).standard_normal((chain.sizes[0], columns))
@@ -31,7 +31,7 @@ def carrier(chain, columns=2, domain="haar", dtype=torch.float64) -> ChainData:
         edge_index=torch.from_numpy(np.stack([whole.row, whole.col]).astype(np.int64)),
         edge_weight=torch.from_numpy(whole.data).to(dtype),
     )
-    return ChainData.from_chain(data, chain, domain=domain, details=domain == "haar")
+    return ChainData.from_chain(data, chain)
 
 
 def together(many, **options):

@@ -6,12 +6,7 @@ from torch_geometric.data import Batch, Data
 
 import haarpool as hp
 from haarpool.nn import HaarConv, HaarPooling, HaarReadout, HaarUnpooling
-from helpers.layers import (
-    BATCH,
-    SMALL,
-    N,
-    together,
-)
+from helpers.layers import BATCH, N
 
 
 @pytest.fixture(autouse=True)
@@ -20,12 +15,10 @@ def seeded():
     torch.manual_seed(0)
 
 
-BARE = together(SMALL, domain="vertex")
 PLAIN = Batch.from_data_list([Data(x=torch.zeros(3, 2), edge_index=torch.zeros(2, 0).long())])
 X0, X1 = torch.zeros(N[0], 2), torch.zeros(N[1], 2)
 NO_CHAIN = "data without one; add AddHaarChain(num_levels=...)"
 ROWS, COARSE_ROWS = (f"a signal of shape ({n}, d)" for n in N[:2])
-NO_BASES = 'use AddHaarChain with domain="haar"'
 
 BAD_CALLS = {
     "pool: no chain": (lambda: HaarPooling(0)(PLAIN.x, PLAIN), NO_CHAIN),
@@ -61,16 +54,8 @@ BAD_CALLS = {
     "readout: one dimension": (lambda: HaarReadout()(X0[:, 0], BATCH), ROWS),
     "conv: one dimension": (lambda: HaarConv(2, 2, 2)(X0[:, 0], BATCH), ROWS),
     "unpool: one dimension": (lambda: HaarUnpooling(0)(X1[:, 0], BATCH), "a signal"),
-    "pool: no bases": (lambda: HaarPooling(0)(X0, BARE), NO_BASES),
-    "pool: no bases for details": (
-        lambda: HaarPooling(0, "vertex", "full")(X0, BARE), "details=True for details",
-    ),
-    "unpool: no bases": (lambda: HaarUnpooling(0)(X1, BARE), NO_BASES),
     "unpool: nothing, with details": (
         lambda: HaarUnpooling(0)(None, BATCH, X0[N[1] :]), "node features x, got none",
-    ),
-    "unpool: no bases for details": (
-        lambda: HaarUnpooling(0, "vertex")(X1, BARE, X0[N[1] :]), "details=True for details",
     ),
     "unpool: details": (
         lambda: HaarUnpooling(0)(X1, BATCH, X0), f"details of shape ({N[0] - N[1]}, 2)",
@@ -98,13 +83,6 @@ def test_bad_input(name):
 def test_energies_have_another_shape_than_details():
     """What the last case above relies on."""
     assert N[1] - N[2] != N[2]
-
-
-def test_what_needs_no_bases():
-    assert torch.equal(HaarPooling(0, "vertex", "energy")(X0, BARE).x, X1)
-    assert torch.equal(HaarUnpooling(0, "vertex")(X1, BARE), X0)
-    assert HaarReadout()(X0, BARE).shape == (len(SMALL), 8)
-    assert HaarConv(2, 5, 2)(X0, BARE).shape == (N[0], 5)
 
 
 def test_convolution_refuses_another_number_of_columns():

@@ -5,6 +5,7 @@ import contextlib
 import pytest
 import torch
 from torch import nn
+from torch._dynamo.testing import CompileCounterWithBackend
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 from torch_geometric.nn import (
@@ -12,6 +13,7 @@ from torch_geometric.nn import (
     GraphConv,
 )
 
+from haarpool.haar import operators
 from haarpool.nn import HaarConv, HaarPooling, HaarReadout, HaarUnpooling
 from helpers.layers import (
     BATCH,
@@ -113,8 +115,14 @@ def test_refusing_refuses(read):
         read(torch.ones(3))
 
 
+def zeros_for(name, x, arguments):
+    return x.new_zeros(operators._num_rows(name, arguments), x.shape[1])
+
+
 @each_case
-def test_nothing_is_read_back(name):
+def test_nothing_is_read_back(name, monkeypatch):
+    """Not by layers; that kernels do not wait is a test for GPUs, below."""
+    monkeypatch.setattr(operators, "_run", zeros_for)
     level, layer, apply = case(name)
     layer.double()
     x = signal(SMALL, level)
@@ -195,7 +203,8 @@ def test_autocast():
     assert (out - expected).abs().max() < 2 * LOOSER["deep bfloat16"] * expected.abs().max()
 
 
-BATCHES = [[9, 4, 6], [30, 1, 2, 17], [5, 8, 3, 3, 3]]
+# In the first one no two sizes are equal by chance: torch.compile would expect the same of others.
+BATCHES = [[19, 14, 26, 1, 2], [30, 1, 2, 17], [5, 8, 3, 3, 3, 9]]
 FORMS = {"batch": lambda data: data, "dict": lambda data: data.to_dict()}
 each_form = pytest.mark.parametrize("form", FORMS)
 
@@ -205,6 +214,31 @@ def fresh_compiler():
     torch.compiler.reset()
     yield
     torch.compiler.reset()
+
+
+@pytest.fixture
+def backend(fresh_compiler):
+    """Quick, and it counts how often something is compiled."""
+    return CompileCounterWithBackend("aot_eager")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gradient", [True, False], ids=["gradient", "no gradient"])
+@pytest.mark.parametrize("name", [name for name in CASES if name.endswith("0")])
+def test_each_layer_compiles_once(name, gradient, backend):
+    level, layer, apply = case(name)
+    layer.double()
+    compiled = torch.compile(apply, fullgraph=True, dynamic=True, backend=backend)
+    for sizes in BATCHES:
+        many = built(sizes)
+        data, x = together(many), signal(many, level)
+        if gradient:
+            pairs = zip(*(results(f, layer, x, data) for f in (compiled, apply)), strict=True)
+        else:
+            with torch.no_grad():
+                pairs = [(compiled(x, data), apply(x, data))]
+        assert all(close(actual, expected) for actual, expected in pairs)
+    assert backend.frame_count == 1
 
 
 def assert_same_outcome(compiled, net, sizes, form):
@@ -217,11 +251,12 @@ def assert_same_outcome(compiled, net, sizes, form):
 
 @pytest.mark.slow
 @each_form
-def test_compiled_whole(form, fresh_compiler):
+def test_compiled_whole(form, backend):
     net = Net()
-    compiled = torch.compile(net, fullgraph=True, dynamic=True, backend="aot_eager")
+    compiled = torch.compile(net, fullgraph=True, dynamic=True, backend=backend)
     for sizes in BATCHES:
         assert_same_outcome(compiled, net, sizes, form)
+    assert backend.frame_count == 1
 
 
 @pytest.mark.slow

@@ -320,6 +320,54 @@ def test_gradients_of_parameters():
     assert gradgradcheck(apply, inputs)
 
 
+@each_case
+def test_function_transforms(name):
+    """torch.func on each layer: values, not only that it runs."""
+    level, layer, apply = case(name)
+    layer.double()
+    x, v = signal(SMALL, level), signal(SMALL, level, seed=1)
+
+    def of_batch(values):
+        return apply(values, BATCH)
+
+    def loss(values):
+        return of_batch(values).square().sum()
+
+    leaf = x.clone().requires_grad_()
+    gradient = torch.autograd.grad(loss(leaf), leaf)[0]
+    assert close(torch.func.grad(loss)(x), gradient)
+    value, tangent = torch.func.jvp(of_batch, (x,), (v,))
+    assert close(value, of_batch(x))
+    w = torch.randn_like(value)
+    pulled = torch.func.vjp(of_batch, x)[1](w)[0]
+    assert close((tangent * w).sum(), (v * pulled).sum())
+    assert close(2 * (value * tangent).sum(), (gradient * v).sum())  # of another rule
+    pair = torch.stack([x, v])
+    assert close(torch.func.vmap(of_batch)(pair), torch.stack([of_batch(x), of_batch(v)]))
+    both = torch.func.vmap(torch.func.grad(loss))(pair)
+    assert close(both, torch.stack([torch.func.grad(loss)(one) for one in pair]))
+    nested = torch.func.vmap(torch.func.vmap(of_batch))(torch.stack([pair, 2 * pair]))
+    assert close(nested[1, 0], of_batch(2 * x))
+
+
+def test_functional_call():
+    conv = HaarConv(2, 3, 2).double()
+    values = {key: torch.randn_like(value) for key, value in conv.named_parameters()}
+    x = torch.stack([BATCH.x, -BATCH.x.exp()])
+
+    def loss(values, x):
+        return torch.func.functional_call(conv, values, (x, BATCH)).square().sum()
+
+    twin = HaarConv(2, 3, 2).double()
+    twin.load_state_dict(values)
+    each = [twin(one, BATCH).square().sum() for one in x]
+    expected = [torch.autograd.grad(one, list(twin.parameters())) for one in each]
+    assert close(loss(values, x[0]), each[0])
+    per_sample = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(values, x)
+    for key, *gradients in zip(values, *expected, strict=True):
+        assert close(per_sample[key], torch.stack(gradients))
+
+
 # ------------------------------------------------------------------ inside networks
 
 

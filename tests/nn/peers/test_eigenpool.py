@@ -289,7 +289,7 @@ def test_repr_and_parameters():
     for text in (
         "AddEigenModes(num_modes=2)",
         "AddEigenModes(num_modes=3, num_levels=2, seed=1)",
-        "AddEigenModes(num_modes=3, num_levels=2, features='x', domain='haar')",
+        "AddEigenModes(num_modes=3, num_levels=2, features='x')",
     ):
         assert repr(eval(text)) == text
 
@@ -297,7 +297,7 @@ def test_repr_and_parameters():
 def test_the_transform_gives_what_add_haar_chain_gives_and_the_modes():
     graph = as_data(random_graph(12, np.random.default_rng(1)))
     plain = AddHaarChain(num_levels=2, seed=3)(graph)
-    data = Compose([Constant(), AddEigenModes(2, 2, seed=3, domain="haar")])(graph)
+    data = Compose([Constant(), AddEigenModes(2, 2, seed=3)])(graph)
     for key in plain.to_dict():
         assert torch.equal(torch.as_tensor(data[key]), torch.as_tensor(plain[key])), key
     assert {key for key in data.to_dict() if key.startswith("haar_modes")} == {
@@ -306,7 +306,6 @@ def test_the_transform_gives_what_add_haar_chain_gives_and_the_modes():
     }
     assert "haar_modes_0" not in graph
     assert "haar_modes_1" not in AddEigenModes(num_levels=1)(data)  # replaced, none left over
-    assert "haar_basis_0" not in AddEigenModes(num_levels=2)(graph)
 
 
 def test_a_chain_without_its_graph_gets_it():
