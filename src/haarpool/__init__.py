@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from haarpool.errors import HaarPoolError, HaarPoolWarning
     from haarpool.estimator import HaarClassifier, HaarRegressor, load
     from haarpool.haar.basis import compressive_basis, haar_basis
+    from haarpool.haar.chain_tensors import TransformPlan
     from haarpool.haar.coefficients import join, split, threshold
     from haarpool.haar.paper import algorithm1, locality, sparsity
-    from haarpool.haar.plan import TransformPlan
     from haarpool.haar.transform import adjoint, compress, expand, forward_transform
 
 __version__ = "0.1.0"
@@ -36,7 +36,7 @@ _MODULES = {
     "estimator": ["HaarClassifier", "HaarRegressor", "load"],
     "datasets.pyg": ["load_dataset"],
     "chains.adjacency": ["as_adjacency"],
-    "haar.plan": ["TransformPlan"],
+    "haar.chain_tensors": ["TransformPlan"],
     "chains.dataset_chains": ["Chains", "precompute"],
     "chains.quality": ["step_quality"],
     "haar.transform": ["adjoint", "compress", "expand", "forward_transform"],

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import Any, get_args
+from typing import Any
 
 import torch
-from torch_geometric.data import Batch, Data
+from torch_geometric.data import Batch, Data, InMemoryDataset
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr, size_repr
 from torch_geometric.data.datapipes import functional_transform
 from torch_geometric.data.storage import GlobalStorage
 from torch_geometric.transforms import BaseTransform
 
-from haarpool._types import Domain
-from haarpool._validate import choice
 from haarpool.chains.chain import Chain
 from haarpool.chains.coarsening import build_chain
 from haarpool.chains.recipe import Recipe, show_arguments
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import (
-    GROWTH,
+    START,
     JoinedTensors,
     chain_tensors,
-    increment,
+    increments,
     is_chain_key,
     joined_tensors,
 )
@@ -51,16 +49,31 @@ class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
         """Whether the value of a key has one entry per edge."""
         return not is_chain_key(key) and bool(super().is_edge_attr(key))
 
+    def increment(self, key: str) -> Any:
+        """Return what is added to the rows of a chain tensor of the next graph in a batch."""
+        if "_increments" not in self.__dict__:  # collating a dataset asks again in every epoch
+            self._increments = increments(self._mapping)
+        return self._increments.get(key, 0)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if is_chain_key(key):
+            self.__dict__.pop("_increments", None)
+        super().__setitem__(key, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        state.pop("_increments", None)
+        return state
+
     def __getitem__(self, key: str) -> Any:
         try:
             return self._mapping[key]  # as in PyG; collating calls it often, so no super()
         except KeyError:
             if not is_chain_key(key):
                 raise
-        depth = next((k for k in self._mapping if k.startswith("haar_depth_")), None)
         raise MissingChainError(
             f"the same kind of chain in all graphs, here with {key}",
-            f"a graph with a chain of {depth.split('_')[-1]} levels" if depth else "one without",
+            _describe_chain(self._mapping),
             _SAME_TRANSFORM,
         )
 
@@ -92,18 +105,13 @@ class ChainData(Data):  # type: ignore[misc]
             setattr(self, key, value)
 
     @staticmethod
-    def from_chain(
-        data: Data, chain: Chain, *, domain: Domain = "haar", details: bool | None = None
-    ) -> ChainData:
+    def from_chain(data: Data, chain: Chain) -> ChainData:
         """Add an existing chain to a graph.
 
         Args:
             data: The graph. If it has a chain already, that is replaced.
             chain: A chain of this graph. If it does not know its graph, it gets that of `data`.
-            domain: See `AddHaarChain`.
-            details: See `AddHaarChain`.
         """
-        domain = choice("domain", domain, get_args(Domain))
         cls = type(data) if isinstance(data, ChainData) else ChainData
         overridden = [
             name
@@ -117,13 +125,10 @@ class ChainData(Data):  # type: ignore[misc]
                 f"derive {type(data).__name__} from haarpool.data.ChainData",
             )
         chain = _add_graph(chain, data)
-        weight = data.edge_weight if "edge_weight" in data else None
-        dtype = weight.dtype if weight is not None and weight.is_floating_point() else torch.float32
         attributes = {key: value for key, value in data.to_dict().items() if not is_chain_key(key)}
         if data.x is None:
             attributes.setdefault("num_nodes", data.num_nodes)
-        tensors = chain_tensors(chain, **_needed_bases(domain, details), dtype=dtype)
-        return cls(**attributes, **tensors)
+        return cls(**attributes, **chain_tensors(chain))
 
     @property
     def tensors(self) -> dict[str, Any]:
@@ -134,8 +139,8 @@ class ChainData(Data):  # type: ignore[misc]
     @property
     def chain_sizes(self) -> tuple[int, ...]:
         """Numbers of nodes (N_0, ..., N_K) of the chain, or of all chains of a batch together."""
-        trees = [key for key in self.tensors if key.startswith("haar_tree_") and is_chain_key(key)]
-        return tuple(self.tensors[f"haar_tree_{j}"].shape[-1] for j in range(len(trees)))
+        levels = self.tensors[START].shape[0] - 1 if START in self.tensors else 0
+        return tuple(self.tensors[f"haar_tree_{j}"].shape[-1] for j in range(levels))
 
     def __repr__(self) -> str:
         parts = [
@@ -150,7 +155,7 @@ class ChainData(Data):  # type: ignore[misc]
 
     def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
         if is_chain_key(key):
-            return increment(key, self._store._mapping)
+            return self._store.increment(key)
         return super().__inc__(key, value, *args, **kwargs)
 
 
@@ -164,11 +169,6 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         num_levels: K. All graphs of a batch need the same K.
         chain: A function from a `Data` to its `Chain`, instead of all parameters of `build_chain`.
         features: Name of the node features for methods that use them, for example `"x"`.
-        domain: `"haar"`, or `"vertex"` to leave the bases out, which is smaller and faster to batch
-            and sufficient for pooling in the vertex domain, readouts and `HaarConv`.
-        details: Whether to include what pooling with details="full" needs, in either domain. The
-            default is `True` in the domain "haar". A cluster of k nodes needs k²/2 numbers; pass
-            `False` if large graphs are pooled to one node and details are not used.
         **parameters: Further parameters of `build_chain`: ratio, top, method, seed, order, ...
 
     Example:
@@ -186,8 +186,6 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         *,
         chain: Callable[[Data], Chain] | None = None,
         features: str | None = None,
-        domain: Domain = "haar",
-        details: bool | None = None,
         **parameters: Any,
     ) -> None:
         if chain is not None and (not callable(chain) or num_levels or features or parameters):
@@ -199,8 +197,6 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
             )
         self.recipe = None if chain is not None else Recipe.of(num_levels, **parameters)
         self.chain, self.features = chain, features
-        self.domain = choice("domain", domain, get_args(Domain))
-        self.details = choice("details", details, (None, True, False))
 
     def forward(self, data: Data) -> ChainData:
         """Build the chain of a graph and add it."""
@@ -213,16 +209,15 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
             data: The graph.
             chain: A chain of this graph.
         """
-        return ChainData.from_chain(data, chain, domain=self.domain, details=self.details)
+        return ChainData.from_chain(data, chain)
 
-    def join(self, forest: Chain, dtype: torch.dtype = torch.float32) -> JoinedTensors:
+    def join(self, forest: Chain) -> JoinedTensors:
         """Build the chain tensors of many graphs at once, see `joined_tensors`.
 
         Args:
             forest: Their chains, as `Chains.forests` returns them.
-            dtype: Data type of their edge weights.
         """
-        return joined_tensors(forest, **_needed_bases(self.domain, self.details), dtype=dtype)
+        return joined_tensors(forest)
 
     def build(self, data: Data) -> Chain:
         """Build the chain of a graph."""
@@ -251,7 +246,7 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
             parameter.name: parameter.default
             for parameter in inspect.signature(type(self)).parameters.values()
         }
-        others = {name: getattr(self, name) for name in ("chain", "features", "domain", "details")}
+        others = {name: getattr(self, name) for name in ("chain", "features")}
         return arguments | {k: v for k, v in others.items() if v != defaults.get(k)}
 
     def __repr__(self) -> str:
@@ -273,33 +268,45 @@ def _add_graph(chain: Chain, data: Data) -> Chain:
     )
 
 
-def _needed_bases(domain: Domain, details: bool | None) -> dict[str, bool]:
-    """Return the arguments `bases` and `details` of `chain_tensors`."""
-    details = domain == "haar" if details is None else details
-    return {"bases": domain == "haar" or details, "details": details}
+def _describe_chain(tensors: Mapping[str, Any]) -> str:
+    if START not in tensors:
+        return "a graph without a chain"
+    return f"a graph with a chain of {tensors[START].shape[0] - 2} levels"
 
 
-def _check_chains(from_data_list: Callable[..., Batch]) -> Callable[..., Batch]:
-    """Let `Batch.from_data_list` raise a clear error if only some graphs have a chain."""
+def _same_chains(data_list: Iterable[Any]) -> list[Any]:
+    """Return the graphs of a batch or dataset; raise an error if they have different chains."""
+    data_list = list(data_list)
+    kinds = {
+        _describe_chain(data.tensors if isinstance(data, ChainData) else {}) for data in data_list
+    }
+    if len(kinds) > 1:
+        raise MissingChainError(
+            "the same kind of chain in all graphs", " and ".join(sorted(kinds)), _SAME_TRANSFORM
+        )
+    return data_list
 
+
+def _check_batches(from_data_list: Callable[..., Batch]) -> Callable[..., Batch]:
     @wraps(from_data_list)
     def checked(cls: type[Batch], data_list: Sequence[Any], *args: Any, **kwargs: Any) -> Batch:
-        data_list = list(data_list)
-        has_chain = {isinstance(data, ChainData) and GROWTH in data.tensors for data in data_list}
-        if len(has_chain) > 1:
-            raise MissingChainError(
-                "the same kind of chain in all graphs",
-                "graphs with and without a chain",
-                _SAME_TRANSFORM,
-            )
-        return from_data_list(cls, data_list, *args, **kwargs)
+        return from_data_list(cls, _same_chains(data_list), *args, **kwargs)
+
+    return checked
+
+
+def _check_datasets(collate: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(collate)
+    def checked(data_list: Sequence[Any]) -> Any:
+        return collate(_same_chains(data_list))
 
     return checked
 
 
 # PyG collates the attributes of the first graph and does not ask the others. If the first has a
 # chain and another has none, PyG raises a bare KeyError; the other way round it drops the chains.
-Batch.from_data_list = classmethod(_check_chains(Batch.from_data_list.__func__))
+Batch.from_data_list = classmethod(_check_batches(Batch.from_data_list.__func__))
+InMemoryDataset.collate = staticmethod(_check_datasets(InMemoryDataset.collate))
 
 # Files with these classes can be loaded with weights_only=True. PyG registers its own classes but
 # not the first two, which every Data contains.

@@ -22,13 +22,17 @@ from torch_geometric.utils import (
 from haarpool.nn import build_model
 from haarpool.nn.architecture import CONVOLUTIONS
 from haarpool.nn.convolutions import (
+    Graph,
     WeightedCheb,
     WeightedGAT,
     WeightedGCN,
     WeightedGIN,
     WeightedSAGE,
 )
+from haarpool.nn.masked import batch_norm
+from haarpool.nn.neighbours import Neighbours
 from haarpool.nn.stages import Convolution
+from haarpool.training.minibatches import Minibatches
 from helpers.networks import (
     FEATURES,
     GRAPH,
@@ -93,15 +97,15 @@ def test_without_weights_it_is_that_of_pyg(token, training):
     peer.load_state_dict(conv.state_dict())
     last = (ONES[:, None],) if token == "GAT" else ()
     expected = peer(GRAPH.x, GRAPH.edge_index, *last)
-    assert_close(conv(GRAPH.x, GRAPH.edge_index, None), expected)
+    assert_close(conv(GRAPH.x, Graph(GRAPH.edge_index)), expected)
 
 
 @each_conv
 def test_weights_of_one_are_none_and_others_are_not(token):
     conv = convolution(token).eval()
-    plain = conv(GRAPH.x, GRAPH.edge_index, None)
-    assert_close(conv(GRAPH.x, GRAPH.edge_index, ONES), plain)
-    other = conv(GRAPH.x, GRAPH.edge_index, GRAPH.edge_weight)
+    plain = conv(GRAPH.x, Graph(GRAPH.edge_index))
+    assert_close(conv(GRAPH.x, Graph(GRAPH.edge_index, ONES)), plain)
+    other = conv(GRAPH.x, Graph(GRAPH.edge_index, GRAPH.edge_weight))
     alone = [4, 14]
     if token != "GAT":
         assert_close(other[alone], plain[alone])  # they have no edges, so no weights either
@@ -113,7 +117,7 @@ def test_weights_of_one_are_none_and_others_are_not(token):
 def test_gradients_reach_weights_and_features(token):
     conv = convolution(token)
     x, weight = (t.clone().requires_grad_() for t in (GRAPH.x, GRAPH.edge_weight))
-    conv(x, GRAPH.edge_index, weight).square().sum().backward()
+    conv(x, Graph(GRAPH.edge_index, weight)).square().sum().backward()
     for grad in (x.grad, weight.grad, *(p.grad for p in conv.parameters())):
         assert grad.isfinite().all()
         assert (grad != 0).any()
@@ -133,7 +137,7 @@ def test_weighted_gcn_by_its_formula(directed):
     conv, A = convolution("GC"), adjacency(data, data.edge_weight) + torch.eye(15).double()
     scale = A.sum(1).rsqrt()
     expected = scale[:, None] * A * scale @ data.x @ conv.lin.weight.T + conv.bias
-    assert_close(conv(data.x, data.edge_index, data.edge_weight), expected)
+    assert_close(conv(data.x, Graph(data.edge_index, data.edge_weight)), expected)
 
 
 @pytest.mark.parametrize("training", [False, True])
@@ -144,7 +148,7 @@ def test_weighted_gin_by_its_formula(training):
     data.edge_index, data.edge_weight = one_way(data)
     mixed = 1.3 * data.x + adjacency(data, data.edge_weight) @ data.x
     expected = copy.deepcopy(conv.nn)(mixed)
-    assert_close(conv(data.x, data.edge_index, data.edge_weight), expected)
+    assert_close(conv(data.x, Graph(data.edge_index, data.edge_weight)), expected)
 
 
 def test_weighted_sage_by_its_formula():
@@ -154,7 +158,7 @@ def test_weighted_sage_by_its_formula():
     total = A.sum(1, keepdim=True)
     mean = torch.where(total > 0, A @ data.x / total, 0)
     expected = conv.lin_l(mean) + conv.lin_r(data.x)
-    assert_close(conv(data.x, data.edge_index, data.edge_weight), expected)
+    assert_close(conv(data.x, Graph(data.edge_index, data.edge_weight)), expected)
 
 
 @each_conv
@@ -164,7 +168,7 @@ def test_isolated_nodes_go_forward_and_back(token, edges):
     conv = WEIGHTED[token](FEATURES, 4)
     x = torch.randn(3, FEATURES, requires_grad=True)
     weight = torch.full((edges,), 0.5, requires_grad=True)
-    out = conv(x, torch.tensor([[0, 1], [1, 0]])[:, :edges], weight)
+    out = conv(x, Graph(torch.tensor([[0, 1], [1, 0]])[:, :edges], weight))
     assert out.isfinite().all()
     out.square().sum().backward()
     for tensor in (x, weight, *conv.parameters()):
@@ -176,9 +180,9 @@ def test_weights_of_zero_go_forward_and_back(token):
     """All weights of a node may vanish, as behind a soft assignment; a mean of none is zero."""
     conv, x = WEIGHTED[token](FEATURES, 4), torch.randn(3, FEATURES, requires_grad=True)
     edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
-    out = conv(x, edges, torch.zeros(4))
+    out = conv(x, Graph(edges, torch.zeros(4)))
     if token != "GAT":  # to attention zero is a feature like another
-        assert_close(out, conv(x, edges[:, :0], None))
+        assert_close(out, conv(x, Graph(edges[:, :0])))
     out.square().sum().backward()
     assert out.isfinite().all()
     assert x.grad.isfinite().all()
@@ -189,9 +193,9 @@ def test_gin_normalizes_its_batch_and_takes_a_single_row():
     norm = conv.nn.norms[0].module
     assert isinstance(norm, torch.nn.BatchNorm1d)
     none = torch.empty(2, 0, dtype=torch.long)
-    assert conv(torch.randn(1, FEATURES), none, None).isfinite().all()
+    assert conv(torch.randn(1, FEATURES), Graph(none)).isfinite().all()
     seen = outputs_of(norm)
-    conv(torch.randn(50, FEATURES), none, None)
+    conv(torch.randn(50, FEATURES), Graph(none))
     assert_close(seen[0].mean(0), torch.zeros(4), atol=TOLERANCE[torch.float32], rtol=0)
     assert_close(seen[0].std(0, correction=0), torch.ones(4), atol=LOOSER["batch norm"], rtol=0)
 
@@ -208,7 +212,56 @@ def test_negative_weights_do_not_blow_up_a_mean():
     edges = torch.tensor([[0, 1], [2, 2]])
     for weight in ([1.0, -2.0], [1.0, -1.0], [0.0, 0.0]):
         w = torch.tensor(weight, requires_grad=True)
-        out = conv.conv(torch.ones(3, 1), edges, w)
+        out = conv.conv(torch.ones(3, 1), Graph(edges, w))
         out.sum().backward()
         assert out.abs().max() < 100
         assert w.grad.abs().max() < 100
+
+
+# ---------------------------------------------------------------------- lists of neighbours
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("token", ["GC", "GIN", "SAGE"])
+def test_lists_of_neighbours_give_the_same(token, weighted):
+    """Also for directed graphs, and with the same gradients."""
+    data = GRAPH.clone()
+    data.edge_index, data.edge_weight = one_way(data)
+    data.batch = torch.zeros(data.num_nodes, dtype=torch.long)
+    if not weighted:
+        del data.edge_weight
+    batch = Minibatches.of([data]).take([0])
+    weight = batch.get("edge_weight")
+    lists = Neighbours.of_input(batch, weight)
+    conv, results = convolution(token), []
+    for neighbours in (None, lists):
+        x = data.x.clone().requires_grad_()
+        out = conv(x, Graph(batch["edge_index"], weight, neighbours))
+        grads = torch.autograd.grad(out.square().sum(), (x, *conv.parameters()))
+        results.append((out, *grads))
+    for scattered, listed in zip(*results, strict=True):
+        assert_close(listed, scattered)
+
+
+def test_lists_are_left_out_where_weights_are_learned():
+    batch = Minibatches.of([GRAPH]).take([0])
+    assert Neighbours.of_input(batch, batch["edge_weight"]) is not None
+    assert Neighbours.of_input(batch, batch["edge_weight"].requires_grad_()) is None
+    assert Neighbours.of_input(GRAPH, None) is None
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_norm_over_the_first_rows(training):
+    norm = torch.nn.BatchNorm1d(3).double().train(training)
+    torch.nn.init.normal_(norm.weight)
+    torch.nn.init.normal_(norm.running_mean)
+    peer = copy.deepcopy(norm)
+    x = torch.randn(10, 3, dtype=torch.float64, requires_grad=True)
+    out = batch_norm(norm, x, torch.tensor(7))[:7]
+    expected = peer(x[:7])
+    assert_close(out, expected)
+    for value, other in zip(norm.buffers(), peer.buffers(), strict=True):
+        assert_close(value, other)
+    weights = torch.randn_like(out)
+    grads = (torch.autograd.grad((y * weights).sum(), x)[0] for y in (out, expected))
+    assert_close(*grads)

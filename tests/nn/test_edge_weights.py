@@ -5,8 +5,10 @@ import torch
 from torch.testing import assert_close
 from torch_geometric.data import Batch
 
+from haarpool.haar.chain_tensors import ChainTensors
 from haarpool.nn import build_model
 from haarpool.nn.architecture import CONVOLUTIONS
+from haarpool.nn.convolutions import Graph
 from helpers.networks import (
     FEATURES,
     batch_for,
@@ -25,14 +27,14 @@ def test_weights_of_the_data_reach_the_first_convolution(token):
     batch = batch_for(model)
     seen = inputs_of(model.stages[0].conv)
     before = model(batch)
-    assert torch.equal(seen[0][2], batch.edge_weight)
+    assert torch.equal(seen[0][1].edge_weight, batch.edge_weight)
     batch.edge_weight = 3 * batch.edge_weight.flip(0)
     after = model(batch)
     large = torch.tensor([0, 2, 3, 5])  # those with edges
     assert ((before - after)[large].abs() > 1e-5).any(1).all()
     del batch.edge_weight
     model(batch)
-    assert seen[-1][2] is None
+    assert seen[-1][1].edge_weight is None
 
 
 @pytest.mark.parametrize("pool", ["HP", "EIG", "DP", "STRUCT", "LAP", "SP", "TP", "EP"])
@@ -43,12 +45,12 @@ def test_weights_of_the_coarse_graph_reach_the_next_convolution(pool, token):
     first, stage, conv = model.stages
     before, seen, out = outputs_of(first), inputs_of(conv.conv), outputs_of(conv)
     model(batch)
-    (x, edges, weight), (state,) = seen[0], before
+    (x, (edges, weight, *_)), (state,) = seen[0], before
     if pool == "EP":
         assert weight is None  # which weights there would be is not defined
         return
     if pool in ("HP", "EIG"):
-        expected_edges, expected = batch.haar_links_1, batch.haar_weights_1
+        expected_edges, expected, _ = ChainTensors(batch.tensors).coarse_graph(1, x.dtype)
     elif pool in ("SP", "TP"):
         _, _, _, _, perm, _ = stage.pool(state.x, state.edge_index, None, state.batch)
         place = torch.full((len(state.x),), -1)
@@ -66,7 +68,7 @@ def test_weights_of_the_coarse_graph_reach_the_next_convolution(pool, token):
     assert_close(weight, expected)
     assert (weight != weight[0]).any()
     # And they are used: without them something else comes out.
-    assert not torch.allclose(conv.conv(x, edges, None).relu(), out[0].x)
+    assert not torch.allclose(conv.conv(x, Graph(edges)).relu(), out[0].x)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.float16])

@@ -184,19 +184,19 @@ DEEP = "GC8-HP-GC8-HP-FC8"
 BAD = {
     "no chain": (
         lambda: build_model(DEEP, 3, 2).check(graphs()[0]),
-        "at least 2 levels", "without a chain", "AddHaarChain(num_levels=2, details=False)",
+        "at least 2 levels", "without a chain", "AddHaarChain(num_levels=2)",
     ),
     "too few levels": (
         lambda: build_model(DEEP, 3, 2).check(chained(num_levels=1)),
-        "at least 2 levels", "a chain of 1", "AddHaarChain(num_levels=2, details=False)",
+        "at least 2 levels", "a chain of 1", "AddHaarChain(num_levels=2)",
     ),
     "in forward as well": (
         lambda: build_model(DEEP, 3, 2)(chained(num_levels=1)),
-        "at least 2 levels", "a chain of 1", "AddHaarChain(num_levels=2, details=False)",
+        "at least 2 levels", "a chain of 1", "AddHaarChain(num_levels=2)",
     ),
     "an open top without a readout": (
         lambda: build_model(DEEP, 3, 2).check(chained(num_levels=2, top=None)),
-        "end in one node", "nodes on level 2", "AddHaarChain(num_levels=2, details=False)",
+        "end in one node", "nodes on level 2", "AddHaarChain(num_levels=2)",
     ),
     "no features": (
         lambda: build_model(DEEP, 3, 2).check(Data(edge_index=torch.empty(2, 0, dtype=int))),
@@ -251,8 +251,6 @@ def test_domain_reaches_the_poolings():
     vertex.load_state_dict(haar.state_dict())
     batch = batch_for(haar)
     assert not torch.allclose(haar(batch), vertex(batch))
-    assert batch_for(vertex, domain="vertex").chain_sizes == batch.chain_sizes
-    torch.testing.assert_close(vertex(batch_for(vertex, domain="vertex")), vertex(batch))
 
 
 def test_regression():
@@ -322,7 +320,8 @@ def test_the_papers_networks_compile_into_one_graph(text, compiler):
     """Graph breaks are allowed, and there are none: one graph to train, one to evaluate."""
     model = build_model(text, FEATURES, 2, dropout=0.0)
     compiled = torch.compile(model, dynamic=True, backend="aot_eager")
-    for sizes in ((12, 5, 30, 6, 7), (7, 3, 9, 1, 2, 25, 8)):
+    # The compiler takes equal sizes for one number, so not 5 graphs: K + 2 for three levels.
+    for sizes in ((12, 5, 30, 6, 7, 4), (7, 3, 9, 1, 2, 25, 8)):
         batch = batch_for(model, sizes)
         model.train()
         eager = torch.autograd.grad(model.loss(model(batch), batch.y), list(model.parameters()))

@@ -39,27 +39,6 @@ def test_data_that_a_network_cannot_read(case):
     assert remedy in caught.value.remedy
 
 
-def bases(model, **parameters) -> set[str]:
-    return {key for key in batch_for(model, **parameters).to_dict() if "basis" in key}
-
-
-@pytest.mark.parametrize(
-    ("text", "domain", "expected"),
-    [
-        ("GC8-HP-GC8-HP-FC8", "haar", {"haar_basis_1", "haar_basis_2"}),
-        ("GC8-HP-EIG-SUM", "haar", {"haar_basis_1", "haar_basis_2"}),
-        ("GC8-HP-GC8-HP-FC8", "vertex", set()),
-        ("GC8-HP-EIG-SUM", "vertex", set()),
-        ("GC8-EIG-SUM", "haar", set()),
-    ],
-)
-def test_bases_only_where_they_are_needed(text, domain, expected):
-    model = build_model(text, FEATURES, 2, domain=domain)
-    assert bases(model) == expected
-    model.check(batch_for(model))
-    assert bases(model, domain="haar", details=True) >= {"haar_basis_0"}
-
-
 def in_one_step(data: Data) -> Chain:
     return Chain.from_parents([np.zeros(data.num_nodes, int)])
 
@@ -82,14 +61,6 @@ def test_num_levels_and_top_are_set_by_the_network(own):
 
 # case: (network, transform of the data, what is missing, what to do)
 LACKING = {
-    "bases": (
-        NETWORK, AddHaarChain(num_levels=2, domain="vertex"),
-        "haar_basis_1", "AddHaarChain(num_levels=2, details=False)",
-    ),
-    "bases beside modes": (
-        NETWORK | {"arch": "GC8-HP-EIG-SUM"}, AddEigenModes(2, num_levels=2, top=None),
-        "haar_basis_1", "num_levels=2, top=None, domain='haar', details=False)",
-    ),
     "modes": (
         NETWORK | {"arch": "GC8-EIG-SUM"}, AddHaarChain(num_levels=1, top=None),
         "2 rows haar_modes_0", "AddEigenModes(num_modes=2, num_levels=1, top=None)",

@@ -1,31 +1,23 @@
-"""A chain as a few flat tensors that batch by concatenation, for the layers of `haarpool.nn`.
+"""`ChainTensors`: one or many chains as flat index tensors on a device.
 
-The keys of a chain with levels 0..K are:
+This is the only form of a chain besides `Chain`: transforms, layers and minibatches all read it. It
+has the tree alone, no bases. For the chains of G graphs with levels 0..K its keys are:
 
-    haar_depth_K   (1,)      the number of levels, also in the name
-    haar_growth    (10·(K+1), 1)  increments of the rows below in a batch
-    haar_tree_j    (8, N_j)  the nodes of level j; `Tree` lists the rows
-    haar_links_j   (2, E_j)  edges of the coarse graph of level j >= 1, without self-loops
-    haar_weights_j (E_j,)    weights of these edges
-    haar_basis_j   (2, nnz)  B_j, a basis as a sparse matrix; `Basis` lists the rows
-    haar_values_j  (4, nnz)  values of the entries of B_j, float32; `Values` lists the rows
-    haar_modes_j   (H, N_j)  for EigenPool, see `haarpool.chains.modes`
+    haar_start      (K+2, G)  first node of each graph on each level; level K+1 are the graphs
+    haar_tree_j     (9, N_j)  one number per node of level j; `Tree` lists the rows
+    haar_edges_j    (3, E_j)  the coarse graph of level j >= 1, without self-loops: rows, columns,
+                              and the bits of the weights, float64; one key collates faster
+    haar_modes_j    (H, N_j)  for EigenPool, see `haarpool.chains.modes`
 
-For j >= 1, B_j = Φ_{j-1}ᵀ maps a signal on level j-1 to coefficients of level j. B_0 is U_0ᵀ with
-its coarse rows left empty, that is D_0ᵀ. Each matrix is stored row by row and column by column: a
-product with its transpose, which a gradient needs, then gathers like the product itself, without
-scattering. In a batch all keys are concatenated along the last dimension, and each row has its
-increment. Collating a key takes longer than a row; therefore the weights of a tree are stored as
-the bits of float64 among whole numbers. Only values are so large that a conversion would take long,
-so they are stored in float32, as networks use them, with the difference to float64 in other rows.
+A batch is a concatenation along the last dimension; each row has its increment (`increments`). So
+PyG's `DataLoader` makes batches of chains. Numbers are int32, those of edges int64 as in PyG.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from functools import cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,117 +25,210 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from haarpool._types import Floats, Ints
-from haarpool.chains.adjacency import entry_rows, ranges
+from haarpool._types import Ints
+from haarpool.chains.adjacency import entry_rows
 from haarpool.chains.chain import Chain
 from haarpool.errors import HaarPoolError
-from haarpool.haar.basis import detail_entries
 
-MAX_NONZEROS = 50_000_000  # of all bases of one chain together: 1.6 GB
-GROWTH = "haar_growth"
-_KINDS = ("depth", "tree", "links", "weights", "basis", "values", "modes")
+START = "haar_start"
+_KINDS = ("tree", "edges", "modes")
+TensorDict = dict[str, Tensor]
 
 
 class Tree(IntEnum):
-    """Rows of `haar_tree_j`, one number per node of level j."""
+    """Rows of `trees[j]`, one number per node v of level j.
 
-    PARENT = 0  # parent of each node; the parent of a node of level K is its graph
-    MEMBER = 1  # nodes, cluster by cluster
-    BATCH = 2  # graph of each node
-    CHILD = (
-        3  # first child of each node in MEMBER of level j-1; on level 0, start of column i of B_0
-    )
-    ROW = 4  # start of row i of B_j in its entries
-    COLUMN = 5  # start of column i of B_{j+1} in its entries
-    WEIGHT = 6  # P_j[v, parent of v], as bits
-    MEMBER_WEIGHT = 7  # the same in the order of MEMBER
+    A cluster has members v_0, ..., v_{k-1} in the order of the chain, with measures m_t. Clusters
+    of level K are whole graphs.
+    """
 
-
-class Basis(IntEnum):
-    """Rows of `haar_basis_j`, one number per entry."""
-
-    COLUMN = 0  # columns of the entries, row by row
-    ROW = 1  # rows of the entries, column by column
+    PARENT = 0  # cluster of v on level j+1
+    MEMBER = 1  # not of v: all nodes, cluster by cluster
+    GRAPH = 2  # graph of v
+    CHILD = 3  # first member of the cluster v, its position in MEMBER of level j-1
+    MASS = 4  # m_t for v = v_t
+    LATER = 5  # m_{t+1} + ... + m_{k-1}; zero at the last member
+    TOTAL = 6  # m_0 + ... + m_{k-1}
+    DETAIL = 7  # row of its detail among the coefficients of its graph; none at the last member
+    EDGE = 8  # first edge of v in haar_edges_j
 
 
-class Values(IntEnum):
-    """Rows of `haar_values_j`, one number per entry."""
+class ChainTensors:
+    """One or many chains, prepared for the transforms: `hp.adjoint(tensors, x)`.
 
-    BY_ROW = 0  # values row by row
-    BY_COLUMN = 1  # values column by column
-    REST = 2  # rows 2 and 3: differences of rows 0 and 1 to float64
-
-
-_STRIDE = len(Tree) + len(Basis)
-
-
-def floats(bits: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return numbers that are stored as the bits of float64."""
-    return bits.view(torch.float64).to(dtype)
-
-
-def entries(values: Tensor, order: Values, dtype: torch.dtype) -> Tensor:
-    """Return the values of a basis in one of its orders, exact to 2⁻⁴⁸ in float64."""
-    if dtype == torch.float32:
-        return values[order]
-    return values[order].to(dtype) + values[order + Values.REST].to(dtype)
-
-
-def increment(key: str, tensors: Mapping[str, Tensor]) -> Any:
-    """Return what is added to the rows of `key` of the next graph in a batch."""
-    rows = growing_rows(key)
-    if rows is None:
-        return 0
-    growth = tensors[GROWTH][rows]
-    return growth if growth.shape[-1] == 1 else growth.sum(-1, keepdim=True)  # a batch of batches
-
-
-@cache  # collating calls it often
-def growing_rows(key: str) -> slice | None:
-    """Return the rows of `haar_growth` for a key, or `None` if it has no increments."""
-    kind, level = _kind_and_level(key)
-    start = level * _STRIDE
-    if kind == "tree":
-        return slice(start, start + len(Tree))
-    if kind == "basis":
-        return slice(start + len(Tree), start + _STRIDE)
-    if kind == "links":
-        return slice(start + Tree.MEMBER, start + Tree.MEMBER + 1)
-    return None
-
-
-def _growth(counts: list[Ints], nonzeros: list[Ints]) -> Ints:
-    """Build `haar_growth` of G graphs: per level the increments of the tree, then of the basis.
+    Each graph has its own basis. The rows of signals and of coefficients are sorted graph by graph.
+    Users of transforms know it as `haarpool.TransformPlan`.
 
     Args:
-        counts: (G,) nodes of each graph, for levels 0..K+1.
-        nonzeros: (G,) entries of B_j of each graph, for j = 0..K+1.
+        tensors: The tensors of the chains by key, for example a batch of `ChainData`.
+        level: A level that the chains must have.
 
-    Returns:
-        (10·(K+1), G) increments.
+    Attributes:
+        start: (K+2, G) first node of each graph on each level.
+        trees: K+1 tensors (9, N_j), see `Tree`.
+
+    Example:
+        >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
+        >>> ChainTensors.from_chains([chain, chain])
+        TransformPlan(2 graphs: 6 -> 4 -> 2, cpu)
     """
-    rows: list[Ints] = []
-    zero = np.zeros_like(counts[0])
-    for j, (size, next_size) in enumerate(pairwise(counts)):
-        previous, child = (counts[j - 1], counts[j - 1]) if j else (size, nonzeros[0])
-        rows += [next_size, size, zero + 1, child, nonzeros[j], nonzeros[j + 1], zero, zero]
-        rows += [previous, size]
-    return np.stack(rows)
+
+    def __init__(self, tensors: Mapping[str, Tensor], level: int = 0) -> None:
+        if START not in tensors:
+            raise HaarPoolError(
+                "data with a chain",
+                "data without one",
+                "add AddHaarChain(num_levels=...) to the transforms of the dataset",
+            )
+        self.tensors, self.start = tensors, tensors[START]
+        self.trees = tuple(self._read("tree", j) for j in range(self.start.shape[0] - 1))
+        if level > self.num_levels:
+            raise HaarPoolError(
+                f"data with a chain of at least {level} levels",
+                f"one of {self.num_levels}",
+                f"use AddHaarChain(num_levels={level}), "
+                f"or a level below {self.num_levels} in the layer",
+            )
+
+    @classmethod
+    def from_chains(
+        cls, chains: Iterable[Chain], device: torch.device | str | None = None
+    ) -> ChainTensors:
+        """Build the tensors of chains that all have the same number of levels.
+
+        Args:
+            chains: One chain or several.
+            device: Device of the tensors, by default the CPU.
+        """
+        chains = (chains,) if isinstance(chains, Chain) else tuple(chains)
+        other_types = sorted({type(chain).__name__ for chain in chains} - {"Chain"})
+        if not chains or other_types:
+            raise HaarPoolError(
+                "at least one chain, and only chains",
+                f"{other_types or 'none'}",
+                "pass a list of chains",
+            )
+        num_levels = {chain.num_levels for chain in chains}
+        if len(num_levels) > 1:
+            raise HaarPoolError(
+                "chains with the same number of levels in one plan",
+                f"chains with {sorted(num_levels)} levels",
+                "build all of them with the same num_levels",
+            )
+        parts = [chain_tensors(chain, edges=False) for chain in chains]
+        return cls(concatenate(parts)).to(device or "cpu")
+
+    def to(self, device: torch.device | str) -> ChainTensors:
+        """Return the same chains on another device."""
+        keys = filter(is_chain_key, self.tensors.keys())
+        return ChainTensors({key: self.tensors[key].to(device) for key in keys})
+
+    def coarse_graph(self, level: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the coarse graph of level j in 1..K.
+
+        Args:
+            level: j.
+            dtype: Type of the signal; weights have the same, but at least 32 bits.
+
+        Returns:
+            (2, E_j) edges without self-loops, (E_j,) their weights, (N_j,) graph of each node.
+        """
+        edges = self._read("edges", level)
+        weights = edges[2].view(torch.float64).to(torch.promote_types(dtype, torch.float32))
+        return edges[:2], weights, self.trees[level][Tree.GRAPH].long()
+
+    def _read(self, kind: str, level: int) -> Tensor:
+        try:
+            return self.tensors[f"haar_{kind}_{level}"]
+        except KeyError:
+            raise HaarPoolError(
+                f"data with haar_{kind}_{level}", "data without it", "do not exclude this key"
+            ) from None
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the tensors."""
+        return self.start.device
+
+    @property
+    def num_levels(self) -> int:
+        """K, the same for all chains."""
+        return len(self.trees) - 1
+
+    @property
+    def num_graphs(self) -> int:
+        """Number of chains."""
+        return self.start.shape[1]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """(N_0, ..., N_K) of all graphs together."""
+        return tuple(tree.shape[1] for tree in self.trees)
+
+    def num_nodes(self, level: int) -> Tensor:
+        """Return (G,) the number of nodes of each graph on level j in 0..K."""
+        end = self.start.new_full((1,), self.sizes[level])
+        return torch.diff(self.start[level], append=end)
+
+    def __repr__(self) -> str:
+        graphs = f"{self.num_graphs} graph{'s' * (self.num_graphs != 1)}"
+        return f"TransformPlan({graphs}: {' -> '.join(map(str, self.sizes))}, {self.device})"
+
+
+TransformPlan = ChainTensors  # the name for users of transforms
+
+# ---------------------------------------------------------------------- batches
+
+
+def increments(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return by key what is added to the rows of the next graph in a batch; 0 for other keys.
+
+    Args:
+        tensors: All tensors of a graph, or of a batch.
+    """
+    levels, graphs = range(tensors[START].shape[0] - 1), tensors[START].shape[1]
+    sizes = [0, *(tensors[f"haar_tree_{j}"].shape[1] for j in levels), graphs]
+    result = {START: torch.tensor(sizes[1:], dtype=torch.int32)[:, None]}
+    for j in levels:
+        below, size, above = sizes[j : j + 3]
+        edges = tensors.get(f"haar_edges_{j}")
+        rows = {Tree.PARENT: above, Tree.MEMBER: size, Tree.GRAPH: graphs, Tree.CHILD: below}
+        rows[Tree.EDGE] = 0 if edges is None else edges.shape[1]
+        column = [[rows.get(row, 0)] for row in Tree]
+        result[f"haar_tree_{j}"] = torch.tensor(column, dtype=torch.int32)
+        result[f"haar_edges_{j}"] = torch.tensor([[size], [size], [0]])
+    return result
+
+
+def concatenate(parts: Sequence[TensorDict]) -> TensorDict:
+    """Make the batch of some graphs from their chain tensors, as PyG does."""
+    if len(parts) == 1:
+        return parts[0]
+    batch, more = {}, [increments(part) for part in parts]
+    for key in parts[0]:
+        values, total = [], torch.zeros((), dtype=torch.int32)
+        for part, increment in zip(parts, more, strict=True):
+            values.append(part[key] + total)
+            total = total + increment[key]
+        batch[key] = torch.cat(values, -1)
+    return batch
 
 
 @cache
 def is_chain_key(key: str) -> bool:
     """Whether a key belongs to the tensors of a chain."""
-    return key == GROWTH or _kind_and_level(key)[0] in _KINDS
+    return key == START or kind_and_level(key)[0] in _KINDS
 
 
-def _kind_and_level(key: str) -> tuple[str, int]:
+@cache
+def kind_and_level(key: str) -> tuple[str, int]:
+    """Return ("tree", 2) for haar_tree_2, and ("", -1) for other keys."""
     prefix, _, rest = key.partition("_")
     kind, _, level = rest.partition("_")
     return (kind, int(level)) if prefix == "haar" and level.isdecimal() else ("", -1)
 
 
-TensorDict = dict[str, Tensor]
+# ---------------------------------------------------------------------- building
 
 
 class JoinedTensors(NamedTuple):
@@ -154,63 +239,47 @@ class JoinedTensors(NamedTuple):
         lengths: By key, the number of entries of each graph.
     """
 
-    tensors: dict[str, Tensor]
+    tensors: TensorDict
     lengths: dict[str, Ints]
 
 
-def chain_tensors(
-    chain: Chain, *, bases: bool, details: bool, dtype: torch.dtype
-) -> dict[str, Tensor]:
-    """Build all tensors of a chain.
+def chain_tensors(chain: Chain, *, edges: bool = True) -> TensorDict:
+    """Build all tensors of a chain, by key.
 
     Args:
-        chain: A chain that knows its graph.
-        bases: Include B_1, ..., B_K, for pooling in the Haar domain and the details of levels
-            above 0.
-        details: Include B_0, for the details of level 0. A cluster of k nodes has k²/2 entries.
-        dtype: Data type of the edge weights.
+        chain: A chain.
+        edges: Include the coarse graphs, for which the chain must know its graph.
     """
     top = np.zeros(chain.sizes[-1], np.int64)
-    graph, *coarse = chain._graphs
-    forest = Chain((*chain.parents, top), chain.order, chain.measure, graph)
-    forest._keep_coarse_graphs(lambda: coarse)
-    return joined_tensors(forest, bases=bases, details=details, dtype=dtype).tensors
+    forest = Chain((*chain.parents, top), chain.order, chain.measure, chain._input_graph)
+    if edges or chain.order == "degree":
+        _, *coarse = chain._graphs
+        forest._keep_coarse_graphs(lambda: coarse)
+    return joined_tensors(forest, edges=edges).tensors
 
 
-def joined_tensors(
-    forest: Chain, *, bases: bool, details: bool, dtype: torch.dtype
-) -> JoinedTensors:
+def joined_tensors(forest: Chain, *, edges: bool = True) -> JoinedTensors:
     """Build the tensors of many chains at once, which is much faster than one by one.
 
     Args:
         forest: The chains side by side as one chain, graph by graph on every level, with one more
             step: the nodes of its last level are the graphs.
-        bases: See `chain_tensors`.
-        details: See `chain_tensors`.
-        dtype: See `chain_tensors`.
+        edges: See `chain_tensors`.
     """
+    if forest.sizes[0] >= 2**31:
+        raise HaarPoolError("fewer than 2^31 nodes", f"{forest!r}", "use smaller graphs")
     K, G = forest.num_levels - 1, forest.sizes[-1]
     levels = _level_nodes(forest)
-    trees = _trees(forest, levels)
-    nonzeros = [np.zeros(G, np.int64) for _ in range(K + 2)]
-    matrices: dict[str, NDArray[Any]] = {}
-    for j, entries in _bases(forest, levels, trees, details) if bases else ():
-        nonzeros[j] = _add_basis(j, entries, levels, trees, matrices)
-    depth, growth = np.full(G, K), _growth([level.num_nodes for level in levels], nonzeros)
-    arrays: dict[str, NDArray[Any]] = {f"haar_depth_{K}": depth, GROWTH: growth}
-    lengths = {key: np.ones(G, np.int64) for key in arrays}
+    trees = [np.zeros((len(Tree), size), np.int32) for size in forest.sizes[:-1]]
+    arrays: dict[str, NDArray[Any]] = {START: np.zeros((K + 2, G), np.int32)}
+    lengths = {START: np.ones(G, np.int64)}
     for j, tree in enumerate(trees):
+        _fill_tree(tree, trees[j + 1] if j < K else None, forest, levels, j)
         arrays[f"haar_tree_{j}"], lengths[f"haar_tree_{j}"] = tree, levels[j].num_nodes
-    for j in range(1, K + 1):
-        links, weights, num_links = _links(forest, j, levels[j])
-        arrays |= {f"haar_links_{j}": links, f"haar_weights_{j}": weights}
-        lengths |= {f"haar_links_{j}": num_links, f"haar_weights_{j}": num_links}
-    for key in sorted(matrices, key=lambda key: _kind_and_level(key)[1]):
-        arrays[key], lengths[key] = matrices[key], nonzeros[_kind_and_level(key)[1]]
-    tensors = {key: torch.from_numpy(np.ascontiguousarray(array)) for key, array in arrays.items()}
-    for j in range(1, K + 1):
-        tensors[f"haar_weights_{j}"] = tensors[f"haar_weights_{j}"].to(dtype)
-    return JoinedTensors(tensors, lengths)
+    for j in range(1, K + 1) if edges else ():
+        array, trees[j][Tree.EDGE], num_edges = _edges(forest, j, levels[j])
+        arrays[f"haar_edges_{j}"], lengths[f"haar_edges_{j}"] = array, num_edges
+    return JoinedTensors({key: torch.from_numpy(array) for key, array in arrays.items()}, lengths)
 
 
 class _LevelNodes(NamedTuple):
@@ -219,7 +288,6 @@ class _LevelNodes(NamedTuple):
     graph: Ints  # (N_j,) graph of each node
     num_nodes: Ints  # (G,) number of nodes of each graph
     start: Ints  # (G,) first node of each graph
-    first: Ints  # (N_j,) first node of the same graph
 
 
 def _level_nodes(forest: Chain) -> list[_LevelNodes]:
@@ -227,148 +295,57 @@ def _level_nodes(forest: Chain) -> list[_LevelNodes]:
     for parent in (None, *reversed(forest.parents)):
         graph = graph if parent is None else graph[parent]
         num_nodes = np.bincount(graph, minlength=forest.sizes[-1])
-        start = _starts(num_nodes)
-        levels.insert(0, _LevelNodes(graph, num_nodes, start, start[graph]))
+        levels.insert(0, _LevelNodes(graph, num_nodes, _starts(num_nodes)))
     return levels
 
 
-def _trees(forest: Chain, levels: list[_LevelNodes]) -> list[Ints]:
-    """Build `haar_tree_j` for j = 0..K, without the rows that belong to bases."""
-    trees = [np.zeros((len(Tree), size), np.int64) for size in forest.sizes[:-1]]
-    for j, tree in enumerate(trees):
-        parent, m = forest.parents[j], forest.measures(j)
-        weight = np.sqrt(m / np.bincount(parent, m)[parent])
-        member = np.argsort(parent, kind="stable")
-        tree[Tree.PARENT] = parent - levels[j + 1].start[levels[j].graph]
-        tree[Tree.MEMBER] = member - levels[j].first
-        tree[Tree.WEIGHT], tree[Tree.MEMBER_WEIGHT] = _bits(weight), _bits(weight[member])
-        if j + 1 < len(trees):
-            first_child = _starts(np.bincount(parent))
-            trees[j + 1][Tree.CHILD] = first_child - levels[j].start[levels[j + 1].graph]
-    return trees
-
-
-def _links(forest: Chain, j: int, level: _LevelNodes) -> tuple[Ints, Floats, Ints]:
-    """Return links and weights of level j, and the number of links of each graph."""
-    graph = forest.adjacency(j, self_loops=True)
-    row, column = entry_rows(graph), graph.indices
-    off_diagonal = row != column
-    row, column = row[off_diagonal], column[off_diagonal]
-    links = np.stack([row, column]) - level.first[row]
-    num_links = np.bincount(level.graph[row], minlength=len(level.num_nodes))
-    return links, graph.data[off_diagonal], num_links
-
-
-class _MatrixEntries(NamedTuple):
-    """Entries of a sparse matrix, column by column."""
-
-    row: Ints
-    column: Ints
-    value: Floats
-
-
-def _add_basis(
-    j: int,
-    entries: _MatrixEntries,
+def _fill_tree(
+    tree: NDArray[np.int32],
+    tree_above: NDArray[np.int32] | None,
+    forest: Chain,
     levels: list[_LevelNodes],
-    trees: list[Ints],
-    matrices: dict[str, NDArray[Any]],
-) -> Ints:
-    """Add B_j to the matrices, and its starts to the trees; return its entries per graph, (G,)."""
-    row, column, value = entries
-    below = max(j - 1, 0)  # the level of the columns
-    nonzeros = np.bincount(levels[below].graph[column], minlength=len(levels[j].num_nodes))
-    by_row = np.argsort(row, kind="stable")
-    columns = column - levels[below].first[column]
-    matrices[f"haar_basis_{j}"] = np.stack([columns[by_row], row - levels[j].first[row]])
-    values = np.stack([value[by_row], value])
-    single = values.astype(np.float32)
-    rest = (values - single).astype(np.float32)
-    matrices[f"haar_values_{j}"] = np.concatenate([single, rest])
-    first = _starts(nonzeros)
-    row_starts = _starts(np.bincount(row, minlength=len(levels[j].graph)))
-    trees[j][Tree.ROW] = row_starts - first[levels[j].graph]
-    column_starts = _starts(np.bincount(column, minlength=len(levels[below].graph)))
-    trees[below][Tree.COLUMN if j else Tree.CHILD] = column_starts - first[levels[below].graph]
-    return nonzeros
+    j: int,
+) -> None:
+    """Fill the rows of `trees[j]`, and CHILD of the level above."""
+    parent, (graph, _, start), above = forest.parents[j], levels[j], levels[j + 1]
+    ordering = forest.ordering(j)
+    nodes = ordering[np.argsort(parent[ordering], kind="stable")]  # cluster by cluster
+    cluster = parent[nodes]
+    sizes = np.bincount(parent)
+    first = _starts(sizes)
+    m = forest.measures(j)[nodes].astype(np.int64)
+    until = np.cumsum(m)
+    total = np.add.reduceat(m, first)
+    later = np.repeat(until[first + sizes - 1], sizes) - until
+    # The details of a graph come after its coarse coefficients, cluster by cluster in the order of
+    # the chain, which is not the order of numbers.
+    rank_above = np.empty(len(above.graph), np.int64)
+    order_above = forest.ordering(j + 1)
+    by_graph = order_above[np.argsort(above.graph[order_above], kind="stable")]
+    rank_above[by_graph] = np.arange(len(by_graph))
+    num_details = (sizes - 1)[by_graph]
+    details_before = _starts(num_details)
+    first_detail = details_before - details_before[above.start][above.graph[by_graph]]
+    detail = first_detail[rank_above[cluster]] + np.arange(len(nodes)) - first[cluster]
+    detail += above.num_nodes[graph[nodes]]
+    tree[Tree.PARENT] = parent - above.start[graph]
+    tree[Tree.MEMBER] = nodes - start[graph[nodes]]
+    tree[Tree.MASS, nodes], tree[Tree.LATER, nodes] = m, later
+    tree[Tree.TOTAL, nodes] = total[cluster]
+    tree[Tree.DETAIL, nodes] = np.where(later > 0, detail, 0)
+    if tree_above is not None:
+        tree_above[Tree.CHILD] = first - start[above.graph]
 
 
-def _bases(
-    forest: Chain, levels: list[_LevelNodes], trees: list[Ints], details: bool
-) -> Iterator[tuple[int, _MatrixEntries]]:
-    """Yield (j, B_j) for j = K, ..., 1, and 0 with `details`, from U_j = [P_j U_{j+1}, D_j]."""
-    K, G = forest.num_levels - 1, forest.sizes[-1]
-    total = np.zeros(G, np.int64)  # entries of the matrices so far
-    # U_j row by row: that of node v has its non-zeros at vector[start[v] : start[v] + count[v]],
-    # with the same positions in `value`. The vectors of a graph are numbered like its nodes. On the
-    # top level of the forest each graph is one node with one vector.
-    start, vector = np.arange(G), np.arange(G)
-    count, value = np.ones_like(start), np.ones(len(start))
-    for j in range(K, -1, -1):
-        parent, graph = forest.parents[j], levels[j].graph
-        num_coarse = _sums(graph, count[parent], G)
-        total += num_coarse if j < K else 0
-        sizes = np.bincount(parent)
-        num_details = _sums(levels[j + 1].graph, sizes * (sizes + 1) // 2 - 1, G)
-        # Entries of U_j, which is next; B_j has at least as many. Of U_0 only details are needed.
-        _check_nonzeros(levels, total + (num_coarse + num_details if j else num_details * details))
-        of_parents = ranges(start[parent], count[parent])
-        node, vector = np.repeat(np.arange(len(parent)), count[parent]), vector[of_parents]
-        value = value[of_parents] * _floats(trees[j][Tree.WEIGHT])[node]
-        if j < K:
-            yield j + 1, _MatrixEntries(vector, node, value)
-        if j == 0:
-            break
-        rows, columns, values = _details(forest, levels, j)
-        vector += (levels[j].start - levels[j + 1].start)[graph[node]]
-        node, vector = np.concatenate([node, rows]), np.concatenate([vector, columns])
-        order = np.lexsort((vector, node))
-        node, vector = node[order], vector[order]
-        value = np.concatenate([value, values])[order]
-        count = np.bincount(node)
-        start = _starts(count)
-    if details:
-        rows, columns, values = _details(forest, levels, 0)
-        order = np.lexsort((columns, rows))
-        yield 0, _MatrixEntries(columns[order], rows[order], values[order])
-
-
-def _details(forest: Chain, levels: list[_LevelNodes], level: int) -> tuple[Ints, Ints, Floats]:
-    """Return rows, columns and values of D_j, its columns after the coarse ones of each graph."""
-    rows, columns, values = detail_entries(forest, level)
-    fine, coarse = levels[level], levels[level + 1]
-    # The first entries are one per column; the columns of a graph are already in order.
-    graph = fine.graph[rows[: columns.max(initial=-1) + 1]]
-    number = np.empty_like(graph)
-    number[np.argsort(graph, kind="stable")] = np.arange(len(graph))
-    number += (fine.start + coarse.num_nodes - _starts(fine.num_nodes - coarse.num_nodes))[graph]
-    return rows, number[columns], values
-
-
-def _sums(graph: Ints, values: Ints, num_graphs: int) -> Ints:
-    """Sum values per graph, shape (G,), exact below 2^53."""
-    return np.bincount(graph, values, minlength=num_graphs).astype(np.int64)
-
-
-def _check_nonzeros(levels: list[_LevelNodes], nonzeros: Ints) -> None:
-    if nonzeros.max() > MAX_NONZEROS:
-        graph = int(nonzeros.argmax())
-        sizes = " -> ".join(str(level.num_nodes[graph]) for level in levels[:-1])
-        raise HaarPoolError(
-            f"bases with at most {MAX_NONZEROS:,} non-zeros in total",
-            f"more than that for Chain({sizes}), whose clusters are large",
-            "use num_levels=None, so that clusters are small; details=False, without the details "
-            'of level 0; or domain="vertex", without bases',
-        )
+def _edges(forest: Chain, j: int, level: _LevelNodes) -> tuple[Ints, Ints, Ints]:
+    """Return `haar_edges_j`, the first edge of each node, and the number of edges per graph."""
+    graph = forest.adjacency(j)
+    row = entry_rows(graph)
+    first = level.start[level.graph[row]]
+    edges = np.stack([row - first, graph.indices - first, graph.data.view(np.int64)])
+    num_edges = np.bincount(level.graph[row], minlength=len(level.num_nodes))
+    return edges, graph.indptr[:-1] - _starts(num_edges)[level.graph], num_edges
 
 
 def _starts(counts: Ints) -> Ints:
     return np.cumsum(counts) - counts
-
-
-def _bits(values: Floats) -> Ints:
-    return values.view(np.int64)
-
-
-def _floats(bits: NDArray[Any]) -> Floats:
-    return bits.view(np.float64)

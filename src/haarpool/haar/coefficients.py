@@ -16,11 +16,11 @@ from haarpool._validate import choice, real_number, whole_number
 from haarpool.chains.chain import Chain
 from haarpool.chains.chain_checks import checked_level
 from haarpool.errors import HaarPoolError
-from haarpool.haar.plan import TransformPlan
+from haarpool.haar.chain_tensors import ChainTensors
 from haarpool.haar.signals import Signal, as_rows, checked_rows
 
 
-def split(chain: Chain | TransformPlan, c: Signal, level: int = 0) -> list[Signal]:
+def split(chain: Chain | ChainTensors, c: Signal, level: int = 0) -> list[Signal]:
     """Split the coefficients of level j into [coarse, details of K-1, ..., details of j].
 
     Args:
@@ -37,14 +37,12 @@ def split(chain: Chain | TransformPlan, c: Signal, level: int = 0) -> list[Signa
         >>> [part.tolist() for part in split(chain, np.array([1.0, 2.0, 3.0]))]
         [[1.0], [2.0], [3.0]]
     """
-    plan, rows, back = as_rows(chain, c)
-    level = checked_rows(plan, rows, level, up=0)
-    first, top, *details = plan.cut(rows, level)
-    coarse = plan.paste(torch.cat([first, top], -2), plan.num_levels)
-    return [back(part) for part in (coarse, *(d.clone() for d in details))]
+    tensors, rows, back = as_rows(chain, c)
+    level = checked_rows(tensors, rows, level, above=0)
+    return [back(rows.index_select(-2, part)) for part in _part_rows(tensors, level)]
 
 
-def join(chain: Chain | TransformPlan, parts: Sequence[Signal], level: int = 0) -> Signal:
+def join(chain: Chain | ChainTensors, parts: Sequence[Signal], level: int = 0) -> Signal:
     """Join the parts that `split` returned.
 
     Args:
@@ -63,11 +61,11 @@ def join(chain: Chain | TransformPlan, parts: Sequence[Signal], level: int = 0) 
     checked = [as_rows(chain, part) for part in parts]
     if not checked:
         raise HaarPoolError("the parts that split returns", "none", "pass the complete list")
-    plan, _, back = checked[0]
-    level = checked_level(level, plan.num_levels, repr(plan))
-    first, top, *details = plan.part_sizes(level)
+    tensors, _, back = checked[0]
+    level = checked_level(level, tensors.num_levels, repr(tensors))
+    places = _part_rows(tensors, level)
     rows: list[Tensor] = [part[1] for part in checked]
-    got, expected = [r.shape[-2] for r in rows], [first + top, *details]
+    got, expected = [r.shape[-2] for r in rows], [len(place) for place in places]
     columns = {r.shape[:-2] + r.shape[-1:] for r in rows}
     if got != expected or len(columns) > 1:
         raise HaarPoolError(
@@ -75,12 +73,30 @@ def join(chain: Chain | TransformPlan, parts: Sequence[Signal], level: int = 0) 
             f"{got} rows" + " and different columns" * (len(columns) > 1),
             "pass the list that split returned for the same chain and level",
         )
-    pieces = plan.cut(rows[0], plan.num_levels) + rows[1:]
-    return back(plan.paste(torch.cat(pieces, -2), level))
+    return back(torch.cat(rows, -2).index_select(-2, torch.cat(places).argsort()))
+
+
+def _part_rows(chain: ChainTensors, level: int) -> list[Tensor]:
+    """Return the rows of each part of `split` among the coefficients of level j.
+
+    A graph with n_i nodes on level i has its details of level i in rows n_{i+1}, ..., n_i - 1.
+    """
+    parts: list[Tensor] = []
+    before = torch.zeros_like(chain.start[0])
+    for i in range(chain.num_levels, level - 1, -1):
+        until = chain.num_nodes(i)
+        count = until - before
+        total = chain.sizes[i] - sum(len(part) for part in parts)
+        graph = torch.arange(chain.num_graphs, device=chain.device)
+        graph = graph.repeat_interleave(count, output_size=total)
+        first = chain.start[level] + before - (count.cumsum(0) - count)
+        parts.append(torch.arange(total, device=chain.device) + first[graph])
+        before = until
+    return parts
 
 
 def threshold(
-    chain: Chain | TransformPlan,
+    chain: Chain | ChainTensors,
     c: Signal,
     keep: float | None = None,
     *,
@@ -113,8 +129,8 @@ def threshold(
         >>> threshold(chain, np.array([5.0, -1.0, 2.0]), value=1.5, mode="soft").tolist()
         [3.5, 0.0, 0.5]
     """
-    plan, rows, back = as_rows(chain, c)
-    level = checked_rows(plan, rows, level, up=0)
+    tensors, rows, back = as_rows(chain, c)
+    level = checked_rows(tensors, rows, level, above=0)
     choice("mode", mode, ("hard", "soft"))
     if (keep is None) == (value is None):
         raise HaarPoolError(
@@ -126,7 +142,7 @@ def threshold(
         cut = magnitude.new_tensor(min(value, torch.finfo(magnitude.dtype).max))
         kept = magnitude >= value
     else:
-        sizes = plan.graph_sizes[:, level]
+        sizes = tensors.num_nodes(level).cpu().numpy().astype(np.int64)
         kept, cut = _largest(magnitude, sizes, _number_to_keep(keep, sizes))
     if mode == "soft":
         rows = rows - cut * rows.sgn()

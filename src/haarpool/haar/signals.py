@@ -13,14 +13,14 @@ from torch import Tensor
 from haarpool.chains.chain import Chain
 from haarpool.chains.chain_checks import checked_level
 from haarpool.errors import HaarPoolError
-from haarpool.haar.plan import TransformPlan
+from haarpool.haar.chain_tensors import ChainTensors
 
 Signal = TypeVar("Signal", Tensor, NDArray[Any])
 
 
-def _plan(chain: Chain | TransformPlan, device: torch.device) -> TransformPlan:
-    """Return the plan for a device; the plan of a chain is built once and kept with the chain."""
-    if isinstance(chain, TransformPlan):
+def _tensors(chain: Chain | ChainTensors, device: torch.device) -> ChainTensors:
+    """Return the tensors on a device; those of a chain are built once and kept with the chain."""
+    if isinstance(chain, ChainTensors):
         if chain.device != device:
             raise HaarPoolError(
                 f"a signal on {chain.device}, like the plan",
@@ -35,28 +35,28 @@ def _plan(chain: Chain | TransformPlan, device: torch.device) -> TransformPlan:
             "build one with build_chain, Chain.from_parents or TransformPlan.from_chains",
         )
     if device not in chain._derived:
-        _keep_plan(chain, device)
-    plan: TransformPlan = chain._derived[device]
-    return plan
+        _keep_tensors(chain, device)
+    tensors: ChainTensors = chain._derived[device]
+    return tensors
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]  # it uses numpy
-def _keep_plan(chain: Chain, device: torch.device) -> None:
-    chain._derived[device] = TransformPlan.from_chains([chain], device)
+def _keep_tensors(chain: Chain, device: torch.device) -> None:
+    chain._derived[device] = ChainTensors.from_chains([chain], device)
 
 
 def as_rows(
-    chain: Chain | TransformPlan, x: Signal
-) -> tuple[TransformPlan, Tensor, Callable[[Tensor], Signal]]:
+    chain: Chain | ChainTensors, x: Signal
+) -> tuple[ChainTensors, Tensor, Callable[[Tensor], Signal]]:
     """Check a signal and convert it to rows.
 
     Args:
-        chain: A chain, or a plan of many chains.
+        chain: A chain, or the tensors of many chains.
         x: (N,), (N, d) or (..., N, d) signal.
 
     Returns:
-        The plan, the signal as a tensor (..., N, d), and a function that converts such a tensor
-        back to the type and number of dimensions of `x`.
+        The tensors of the chains, the signal as a tensor (..., N, d), and a function that converts
+        such a tensor back to the type and number of dimensions of `x`.
     """
     if not isinstance(x, Tensor | np.ndarray):
         raise HaarPoolError(
@@ -84,7 +84,7 @@ def as_rows(
         result = result.squeeze(-1) if flat else result
         return result if isinstance(x, Tensor) else result.numpy()
 
-    return _plan(chain, tensor.device), tensor.unsqueeze(-1) if flat else tensor, back
+    return _tensors(chain, tensor.device), tensor.unsqueeze(-1) if flat else tensor, back
 
 
 def _from_numpy(x: NDArray[Any]) -> Tensor:
@@ -98,23 +98,23 @@ def _from_numpy(x: NDArray[Any]) -> Tensor:
         ) from error
 
 
-def checked_rows(plan: TransformPlan, rows: Tensor, level: int, up: int) -> int:
+def checked_rows(chain: ChainTensors, rows: Tensor, level: int, above: int) -> int:
     """Check that a signal has one row per node of a level.
 
     Args:
-        plan: The plan of the chains.
+        chain: The chains.
         rows: (..., N, d) signal.
         level: Level of the transform.
-        up: 1 if the signal belongs to the level above, else 0.
+        above: 1 if the signal belongs to the level above, else 0.
 
     Returns:
         The level of the transform.
     """
-    level = checked_level(level, plan.num_levels, repr(plan))
-    expected = plan.sizes[level + up]
+    level = checked_level(level, chain.num_levels, repr(chain))
+    expected = chain.sizes[level + above]
     if rows.shape[-2] != expected:
         raise HaarPoolError(
-            f"{expected} rows, one per node of level {level + up} of {plan!r}",
+            f"{expected} rows, one per node of level {level + above} of {chain!r}",
             f"{rows.shape[-2]}",
             "check level= and that chain and signal belong to the same graph",
         )

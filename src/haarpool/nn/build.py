@@ -73,7 +73,7 @@ def build_model(
         >>> model.chain_parameters
         {'num_levels': 2, 'top': 1}
         >>> model.transform(seed=1)
-        AddHaarChain(num_levels=2, seed=1, details=False)
+        AddHaarChain(num_levels=2, seed=1)
     """
     arch = arch if isinstance(arch, Architecture) else Architecture.parse(arch)
     task = choice("task", task, get_args(Task))

@@ -1,5 +1,8 @@
 """The convolutions of architecture strings: those of PyG, each with edge weights.
 
+With lists of neighbours GC, GIN and SAGE sum over these (`haarpool.nn.neighbours`), which is faster
+and gives the same bits each time; otherwise PyG scatters.
+
 The weights of a coarse graph count the edges between clusters, and after a soft assignment nearly
 every pair of clusters is an edge. A convolution without weights would ignore the coarse graph. If
 `edge_weight` is `None`, each class equals that of PyG.
@@ -7,14 +10,39 @@ every pair of clusters is an edge. A convolution without weights would ignore th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch_geometric.nn import MLP, ChebConv, GATConv, GCNConv, GINConv, SAGEConv
 from torch_geometric.utils import scatter
 
+from haarpool.nn.masked import batch_norm
+from haarpool.nn.neighbours import Neighbours
 from haarpool.nn.peers.dense_batch import safe_divisor
+
+
+class Graph(NamedTuple):
+    """The edges of a batch.
+
+    Attributes:
+        edge_index: (2, E) edges, from the first to the second.
+        edge_weight: (E,) weights of the edges, or `None`.
+        neighbours: The same as lists, or `None`.
+        num_real: Number of rows that count in a batch norm, a tensor without dimensions; `None` if
+            all do. A padded batch has more rows.
+    """
+
+    edge_index: Tensor
+    edge_weight: Tensor | None = None
+    neighbours: Neighbours | None = None
+    num_real: Tensor | None = None
+
+    def weights(self, x: Tensor) -> Tensor:
+        """Return the weights, ones if there are none."""
+        if self.edge_weight is None:
+            return x.new_ones(self.edge_index.shape[1])
+        return self.edge_weight
 
 
 class WeightedGCN(GCNConv):  # type: ignore[misc]  # PyG has no types
@@ -28,11 +56,17 @@ class WeightedGCN(GCNConv):  # type: ignore[misc]  # PyG has no types
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__(in_channels, out_channels, add_self_loops=False)
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, graph: Graph) -> Tensor:
         """Convolve features x (N, in_channels) to (N, out_channels)."""
+        if graph.neighbours is not None:
+            scale = (1 + graph.neighbours.total_weight(x)).pow(-0.5)
+            scale = scale.masked_fill(scale.isinf(), 0)
+            x = scale * self.lin(x)
+            convolved: Tensor = scale * (graph.neighbours.sum(x) + x) + self.bias
+            return convolved
         loops = torch.arange(x.shape[0], device=x.device).expand(2, -1)
-        weight = torch.cat([_weights_or_ones(x, edge_index, edge_weight), x.new_ones(x.shape[0])])
-        result: Tensor = super().forward(x, torch.cat([edge_index, loops], 1), weight)
+        weight = torch.cat([graph.weights(x), x.new_ones(x.shape[0])])
+        result: Tensor = super().forward(x, torch.cat([graph.edge_index, loops], 1), weight)
         return result
 
 
@@ -45,14 +79,20 @@ class WeightedGIN(GINConv):  # type: ignore[misc]
         widths = [in_channels, out_channels, out_channels]
         super().__init__(MLP(widths, norm="batch_norm", norm_kwargs=norm))
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, graph: Graph) -> Tensor:
         """Convolve features x (N, in_channels) to (N, out_channels)."""
-        # propagate_type: (x: OptPairTensor, weight: Tensor)
-        total = self.propagate(
-            edge_index, x=(x, x), weight=_weights_or_ones(x, edge_index, edge_weight)
-        )
-        result: Tensor = self.nn(total + (1 + self.eps) * x)
-        return result
+        if graph.neighbours is not None:
+            total = graph.neighbours.sum(x)
+        else:
+            # propagate_type: (x: OptPairTensor, weight: Tensor)
+            total = self.propagate(graph.edge_index, x=(x, x), weight=graph.weights(x))
+        total = total + (1 + self.eps) * x
+        if graph.num_real is None:
+            result: Tensor = self.nn(total)
+            return result
+        (first, last), (norm,) = self.nn.lins, self.nn.norms[:1]
+        hidden: Tensor = last(batch_norm(norm.module, first(total), graph.num_real).relu())
+        return hidden
 
     def message(self, x_j: Tensor, weight: Tensor) -> Tensor:
         """Return the weighted features of neighbours."""
@@ -65,14 +105,18 @@ class WeightedSAGE(SAGEConv):  # type: ignore[misc]
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__(in_channels, out_channels, aggr="sum")
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, graph: Graph) -> Tensor:
         """Convolve features x (N, in_channels) to (N, out_channels)."""
-        weight = _weights_or_ones(x, edge_index, edge_weight)
         # Absolute values, because a sum of negative and positive weights may be zero.
-        total = scatter(weight.abs(), edge_index[1], dim_size=x.shape[0], reduce="sum")
-        share = weight / safe_divisor(total)[edge_index[1]]
-        # propagate_type: (x: OptPairTensor, weight: Tensor)
-        mean = self.propagate(edge_index, x=(x, x), weight=share)
+        if graph.neighbours is not None:
+            total = graph.neighbours.total_weight(x, absolute=True)
+            mean = graph.neighbours.sum(x) / safe_divisor(total)
+        else:
+            weight, target = graph.weights(x), graph.edge_index[1]
+            total = scatter(weight.abs(), target, dim_size=x.shape[0], reduce="sum")
+            share = weight / safe_divisor(total)[target]
+            # propagate_type: (x: OptPairTensor, weight: Tensor)
+            mean = self.propagate(graph.edge_index, x=(x, x), weight=share)
         result: Tensor = self.lin_l(mean) + self.lin_r(x)
         return result
 
@@ -87,10 +131,9 @@ class WeightedGAT(GATConv):  # type: ignore[misc]
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__(in_channels, out_channels, edge_dim=1)
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, graph: Graph) -> Tensor:
         """Convolve features x (N, in_channels) to (N, out_channels)."""
-        weight = _weights_or_ones(x, edge_index, edge_weight)
-        result: Tensor = super().forward(x, edge_index, weight[:, None])
+        result: Tensor = super().forward(x, graph.edge_index, graph.weights(x)[:, None])
         return result
 
 
@@ -100,9 +143,10 @@ class WeightedCheb(ChebConv):  # type: ignore[misc]
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__(in_channels, out_channels, K=3)
 
-
-def _weights_or_ones(x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> Tensor:
-    return x.new_ones(edge_index.shape[1]) if edge_weight is None else edge_weight
+    def forward(self, x: Tensor, graph: Graph) -> Tensor:
+        """Convolve features x (N, in_channels) to (N, out_channels)."""
+        result: Tensor = super().forward(x, graph.edge_index, graph.edge_weight)
+        return result
 
 
 _CLASSES: dict[str, Any] = {

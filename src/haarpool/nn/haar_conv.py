@@ -7,17 +7,10 @@ from torch import Tensor
 
 from haarpool._validate import whole_number
 from haarpool.errors import HaarPoolError
-from haarpool.haar.chain_tensors import Tree, floats
-from haarpool.nn.operators import (
-    Tensors,
-    check_signal,
-    pool,
-    spread_graphs,
-    sum_graphs,
-    tensors_of,
-    tree_of,
-    unpool,
-)
+from haarpool.haar.chain_tensors import ChainTensors
+from haarpool.haar.operators import synthesis
+from haarpool.nn.inputs import Tensors, chains_of, check_signal
+from haarpool.nn.pooling import detail_part
 
 
 class HaarConv(torch.nn.Module):
@@ -79,35 +72,29 @@ class HaarConv(torch.nn.Module):
             x: (N_j, in_channels) signal.
             data: `ChainData`, a batch of them, or a dict of their tensors.
         """
-        data = tensors_of(data)
-        self._check(x, data)
+        chain = chains_of(data, self.num_levels)
+        self._check(x, chain)
+        levels = range(self.level, self.num_levels + 1)  # on level K a graph is one cluster
         rests = []
-        for level in range(self.level, self.num_levels):
-            coarse = pool(x, data, level)
-            rests.append((level, x - unpool(coarse, data, level)))
-            x = coarse
-        y = self._filter_top(x, data)
-        for i, (level, rest) in reversed(list(enumerate(rests))):
-            y = unpool(y, data, level) + self.filter[i] * rest
+        for level in levels:
+            x, rest = detail_part(x, chain, level)
+            rests.append(rest)
+        y = self.filter[-1] * x
+        for level, rest in reversed(list(zip(levels, rests, strict=True))):
+            y = synthesis(chain, y, level, skip=True, single=True)
+            y = y + self.filter[level - self.level] * rest
         result: Tensor = self.lin(y)
         return result
 
-    def _filter_top(self, x: Tensor, data: Tensors) -> Tensor:
-        """Filter level K, where the nodes of a graph are one cluster."""
-        weights = floats(tree_of(data, self.num_levels)[Tree.WEIGHT], x.dtype)[:, None]
-        first = sum_graphs(weights * x, data, self.num_levels)
-        mean = weights * spread_graphs(first, data, self.num_levels)
-        return self.filter[-1] * mean + self.filter[-2] * (x - mean)
-
-    def _check(self, x: Tensor, data: Tensors) -> None:
-        check_signal(x, tree_of(data, self.level).shape[-1])
+    def _check(self, x: Tensor, chain: ChainTensors) -> None:
+        check_signal(x, chain.sizes[self.level])
         if x.shape[1] != self.in_channels:
             raise HaarPoolError(
                 f"x with {self.in_channels} columns",
                 f"shape {tuple(x.shape)}",
                 "pass the number of columns as in_channels",
             )
-        if f"haar_tree_{self.num_levels + 1}" in data:
+        if chain.num_levels > self.num_levels:
             raise HaarPoolError(
                 f"data with a chain of {self.num_levels} levels",
                 "one of more levels",

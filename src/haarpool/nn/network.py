@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -14,9 +13,9 @@ from torch_geometric.transforms import BaseTransform
 from haarpool._types import Domain, Task
 from haarpool.data import AddHaarChain
 from haarpool.errors import HaarPoolError
-from haarpool.haar.chain_tensors import GROWTH
 from haarpool.nn.architecture import Architecture
-from haarpool.nn.operators import check_signal, missing_features, tensors_of
+from haarpool.nn.inputs import check_signal, missing_features, num_graphs, tensors_of
+from haarpool.nn.neighbours import Neighbours
 from haarpool.nn.peers.eigenpool import AddEigenModes
 from haarpool.nn.stages import ChainPooling, LayerState
 
@@ -74,6 +73,16 @@ class Network(torch.nn.Module):
         """Parameters of its chains: `AddHaarChain(**model.chain_parameters)`; {} without chains."""
         return self.arch.chain_parameters
 
+    @property
+    def has_static_shapes(self) -> bool:
+        """Whether all shapes follow from the shapes of the input, and sums have a fixed order.
+
+        Then the network can be captured in a CUDA graph, and gives the same bits each time. Other
+        poolings choose their clusters by values, and other convolutions scatter.
+        """
+        static = {"GC", "GIN", "SAGE", "HP", "EIG", "MP", "AP", "SUM", "FC"}
+        return all(block.token in static for block in self.arch.blocks)
+
     def transform(self, **parameters: Any) -> BaseTransform | None:
         """Return the transform that adds to a graph what this network reads, or `None`.
 
@@ -90,10 +99,6 @@ class Network(torch.nn.Module):
                 "leave them out, or make the AddHaarChain yourself",
             )
         tokens = {block.token for block in self.arch.blocks}
-        needs_bases = self.domain == "haar" and "HP" in tokens
-        # No token reads details.
-        minimal = {"domain": "haar", "details": False} if needs_bases else {"domain": "vertex"}
-        parameters = minimal | parameters
         if parameters.get("chain") is None:
             parameters = self.chain_parameters | parameters
         if "EIG" in tokens:
@@ -148,10 +153,10 @@ class Network(torch.nn.Module):
                 self._remedy(),
             )
         rows = data[f"haar_tree_{num_levels}"].shape[-1]
-        if self.arch.top == 1 and rows != _num_graphs(data):
+        if self.arch.top == 1 and rows != num_graphs(data):
             raise HaarPoolError(
                 f"chains that end in one node for {str(self.arch)!r}, which has no global readout",
-                f"{rows} nodes on level {num_levels} in {_num_graphs(data)} graphs",
+                f"{rows} nodes on level {num_levels} in {num_graphs(data)} graphs",
                 self._remedy(),
             )
         for stage in self.stages:
@@ -161,27 +166,36 @@ class Network(torch.nn.Module):
     def _remedy(self) -> str:
         return f"add {self.transform()!r} to the transforms of the dataset"
 
-    def forward(self, data: Any) -> Tensor:
+    def forward(self, data: Any, *, padded: bool = False) -> Tensor:
         """Compute scores or values, (B, out_channels).
 
         Args:
             data: A `ChainData`, a batch of them, or a dict of their tensors.
+            padded: The last graph only fills up the batch, see `Minibatches.take_padded`; it has no
+                row in the result.
         """
         data = tensors_of(data)
         self.check(data)
         x, edges = data["x"], data["edge_index"]
         batch = data["batch"] if "batch" in data else edges.new_zeros(x.shape[0])
-        state = LayerState(x, edges, None, batch)
-        if "edge_weight" in data:
-            state = state._replace(edge_weight=data["edge_weight"])
+        weight = data["edge_weight"].to(x.dtype) if "edge_weight" in data else None
+        state = LayerState(
+            x,
+            edges,
+            weight,
+            batch,
+            neighbours=Neighbours.of_input(data, weight),
+            start=data["ptr"][:-1] if "ptr" in data else None,
+            padded=padded,
+        )
         for stage in self.stages:
             state = stage(state, data)
         if state.auxiliary is not None:
             self.auxiliary = state.auxiliary
         x = state.x
         if self.readout is not None:
-            x = self.readout(x, state.batch, dim_size=_num_graphs(data))
-        return self._forward_linear(x)
+            x = self.readout(state, num_graphs(data))
+        return self._forward_linear(x[:-1] if padded else x)
 
     def _forward_linear(self, x: Tensor) -> Tensor:
         if self.adapter is not None:
@@ -220,12 +234,3 @@ class Network(torch.nn.Module):
     def extra_repr(self) -> str:
         """Return the architecture, for `print(model)`."""
         return f"{str(self.arch)!r}, {self.in_channels} -> {self.out_channels}, {self.task}"
-
-
-def _num_graphs(data: Mapping[str, Tensor]) -> int:
-    """Return the number of graphs, if possible from a shape: the host does not wait."""
-    if GROWTH in data:
-        return data[GROWTH].shape[-1]
-    if "ptr" in data:
-        return data["ptr"].shape[0] - 1
-    return int(data["batch"].max()) + 1 if "batch" in data else 1

@@ -10,21 +10,9 @@ from torch import Tensor
 from haarpool._types import Domain
 from haarpool._validate import choice, whole_number
 from haarpool.errors import HaarPoolError
-from haarpool.nn.operators import (
-    Tensors,
-    check_signal,
-    coarse_graph,
-    compress,
-    details,
-    expand,
-    pool,
-    restore,
-    sum_members,
-    tensors_of,
-    tree_of,
-    unpool,
-    widened,
-)
+from haarpool.haar.chain_tensors import ChainTensors
+from haarpool.haar.operators import analysis, sum_members, synthesis
+from haarpool.nn.inputs import Tensors, chains_of, check_signal, widened
 from haarpool.nn.pooling_output import PoolingOutput
 
 Details = Literal["energy", "full"]
@@ -90,14 +78,19 @@ class HaarPooling(torch.nn.Module):
             x: (N_j, d) signal.
             data: `ChainData`, a batch of them, or a dict of their tensors.
         """
-        data = tensors_of(data)
-        level = self.level
-        z = (compress if self.domain == "haar" else pool)(x, data, level)
-        graph = coarse_graph(data, level + 1)
-        if self.details is None:
-            return PoolingOutput(z, *graph)
-        compute_details = detail_energy if self.details == "energy" else details
-        return PoolingOutput(z, *graph, compute_details(x, data, level))
+        level, vertex = self.level, self.domain == "vertex"
+        chain = chains_of(data, level + 1)
+        check_signal(x, chain.sizes[level])
+        details = None
+        if self.details == "full":
+            both = analysis(chain, x, level, single=True)
+            z, details = both.tensor_split([chain.sizes[level + 1]])
+            z = z if vertex else analysis(chain, z, level + 1)
+        else:
+            z = analysis(chain, x, level, skip=True, single=vertex)
+        if self.details == "energy":
+            details = detail_energy(x, chain, level)
+        return PoolingOutput(z, *chain.coarse_graph(level + 1, x.dtype), details)
 
     def __repr__(self) -> str:
         details = f", details={self.details!r}" * (self.details is not None)
@@ -144,31 +137,35 @@ class HaarUnpooling(torch.nn.Module):
             data: `ChainData`, a batch of them, or a dict of their tensors.
             details: (N_j - N_{j+1}, d) details of `HaarPooling(..., details="full")`.
         """
-        data = tensors_of(data)
-        level = self.level
-        x = (expand if self.domain == "haar" else unpool)(z, data, level)
+        level, vertex = self.level, self.domain == "vertex"
+        chain = chains_of(data, level + 1)
+        size, coarse_size = chain.sizes[level : level + 2]
+        check_signal(z, coarse_size)
         if details is None:
-            return x
-        num_details = tree_of(data, level).shape[-1] - tree_of(data, level + 1).shape[-1]
-        if details.shape != (num_details, z.shape[-1]):
+            return synthesis(chain, z, level, skip=True, single=vertex)
+        if details.shape != (size - coarse_size, z.shape[-1]):
             raise HaarPoolError(
-                f"details of shape ({num_details}, {z.shape[-1]}), all coefficients of the level",
+                f"details of shape ({size - coarse_size}, {z.shape[-1]}), "
+                "all coefficients of the level",
                 f"shape {tuple(details.shape)}",
                 'pool with details="full" on the same data',
             )
-        return x + restore(details, data, level)
+        z = z if vertex else synthesis(chain, z, level + 1)
+        return synthesis(chain, torch.cat([z, details]), level, single=True)
 
     def __repr__(self) -> str:
         return f"HaarUnpooling(level={self.level}, domain={self.domain!r})"
 
 
-def detail_energy(x: Tensor, data: Tensors, level: int) -> Tensor:
+def detail_energy(x: Tensor, chain: ChainTensors, level: int) -> Tensor:
     """Compute Σ d² over the details of each cluster: (N_j, d) -> (N_{j+1}, d).
 
-    It is the square of x - P_j P_jᵀ x, which rounding cannot make negative, in float32 for bfloat16
-    and float16, where squares could overflow.
+    In float32 for bfloat16 and float16, where squares could overflow.
     """
-    check_signal(x, tree_of(data, level).shape[-1])
-    x = widened(x)
-    rest = x - unpool(pool(x, data, level), data, level)
-    return sum_members(rest.square(), data, level)
+    return sum_members(chain, detail_part(widened(x), chain, level)[1].square(), level)
+
+
+def detail_part(x: Tensor, chain: ChainTensors, level: int) -> tuple[Tensor, Tensor]:
+    """Return P_jᵀ x, and D_j D_jᵀ x = x - P_j P_jᵀ x, the part of x that P_jᵀ drops."""
+    coarse = analysis(chain, x, level, skip=True, single=True)
+    return coarse, x - synthesis(chain, coarse, level, skip=True, single=True)

@@ -9,17 +9,10 @@ from torch import Tensor
 
 from haarpool._validate import choice, whole_number
 from haarpool.errors import HaarPoolError
-from haarpool.nn.operators import (
-    Tensors,
-    check_signal,
-    graph_bounds,
-    pool,
-    sum_graphs,
-    tensors_of,
-    tree_of,
-    unpool,
-    widened,
-)
+from haarpool.haar.chain_tensors import ChainTensors
+from haarpool.haar.operators import sum_graphs
+from haarpool.nn.inputs import Tensors, chains_of, check_signal, widened
+from haarpool.nn.pooling import detail_part
 
 STATISTICS = ("scaled_sum", "mean", "sum", "energy")
 
@@ -86,16 +79,15 @@ class HaarReadout(torch.nn.Module):
             x: (N_j, d) signal.
             data: `ChainData`, a batch of them, or a dict of their tensors.
         """
-        data = tensors_of(data)
-        check_signal(x, tree_of(data, self.level).shape[-1])
+        chain = chains_of(data, self.level + ("energy" in self.statistics))
+        check_signal(x, chain.sizes[self.level])
         signal = widened(x)
-        total = sum_graphs(signal, data, self.level)
-        _, starts, ends = graph_bounds(data, self.level)
-        n = (ends - starts).to(signal.dtype)[:, None]
+        total = sum_graphs(chain, signal, self.level)
+        n = chain.num_nodes(self.level).to(signal.dtype)[:, None]
         columns: list[Tensor] = []
         for name in self.statistics:
             if name == "energy":
-                columns += [_sqrt(energy / n) for energy in _energies(signal, data, self.level)]
+                columns += [_sqrt(energy / n) for energy in _energies(signal, chain, self.level)]
             else:
                 columns.append(
                     {"scaled_sum": total / n.sqrt(), "mean": total / n, "sum": total}[name]
@@ -106,16 +98,13 @@ class HaarReadout(torch.nn.Module):
         return f"HaarReadout(level={self.level}, statistics={self.statistics})"
 
 
-def _energies(x: Tensor, data: Tensors, level: int) -> list[Tensor]:
-    """Compute the energy of the details, (B, d), of this level and of each one above."""
+def _energies(x: Tensor, chain: ChainTensors, level: int) -> list[Tensor]:
+    """Compute the energy of the details, (G, d), of this level and of each one above."""
     energies = []
-    while f"haar_tree_{level + 1}" in data:
-        coarse = pool(x, data, level)
-        rest = x - unpool(coarse, data, level)
-        energies.append(sum_graphs(rest.square(), data, level))
-        x, level = coarse, level + 1
-    if not energies:
-        tree_of(data, level + 1)  # raises an error with the number of levels
+    for j in range(level, chain.num_levels):
+        coarse, rest = detail_part(x, chain, j)
+        energies.append(sum_graphs(chain, rest.square(), j))
+        x = coarse
     return energies
 
 

@@ -12,18 +12,15 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch_geometric.nn import EdgePooling, GCNConv, SAGPooling, TopKPooling
-from torch_geometric.nn.aggr import (
-    MaxAggregation,
-    MeanAggregation,
-    Set2Set,
-    SortAggregation,
-    SumAggregation,
-)
+from torch_geometric.nn.aggr import MaxAggregation, Set2Set, SortAggregation
+from torch_geometric.utils import scatter
 
 from haarpool._types import Domain
 from haarpool.errors import HaarPoolError
-from haarpool.nn.convolutions import make_convolution
-from haarpool.nn.operators import Tensors
+from haarpool.haar.operators import Rows, gather_sum
+from haarpool.nn.convolutions import Graph, make_convolution
+from haarpool.nn.inputs import Tensors, chains_of
+from haarpool.nn.neighbours import Neighbours
 from haarpool.nn.peers.diffpool import DiffPool
 from haarpool.nn.peers.eigenpool import EigenPooling
 from haarpool.nn.peers.lapool import LaPool
@@ -40,6 +37,9 @@ class LayerState(NamedTuple):
         edge_weight: (E,) edge weights, or `None`.
         batch: (N,) graph of each node.
         auxiliary: Sum of the losses of poolings so far, or `None`.
+        neighbours: The edges as lists, or `None`.
+        start: (B,) first node of each graph, or `None` if it is not known.
+        padded: True if the last graph only fills up the minibatch.
     """
 
     x: Tensor
@@ -47,6 +47,13 @@ class LayerState(NamedTuple):
     edge_weight: Tensor | None
     batch: Tensor
     auxiliary: Tensor | None = None
+    neighbours: Neighbours | None = None
+    start: Tensor | None = None
+    padded: bool = False
+
+    def pooled(self, x: Tensor, edges: Tensor, weight: Tensor | None, batch: Tensor) -> LayerState:
+        """Return the state after a pooling whose clusters come from no chain."""
+        return LayerState(x, edges, weight, batch, self.auxiliary)
 
 
 class Convolution(torch.nn.Module):
@@ -81,7 +88,9 @@ class Convolution(torch.nn.Module):
         weight = state.edge_weight
         if weight is not None:
             weight = weight.to(state.x.dtype)
-        return state._replace(x=self.conv(state.x, state.edge_index, weight).relu())
+        num_real = state.start[-1] if state.padded and state.start is not None else None
+        graph = Graph(state.edge_index, weight, state.neighbours, num_real)
+        return state._replace(x=self.conv(state.x, graph).relu())
 
 
 class PoolingStage(torch.nn.Module):
@@ -108,7 +117,7 @@ class Selection(PoolingStage):
         x, edges, weight, batch, *_ = self.pool(
             state.x, state.edge_index, state.edge_weight, state.batch
         )
-        return state._replace(x=x, edge_index=edges, edge_weight=weight, batch=batch)
+        return state.pooled(x, edges, weight, batch)
 
 
 class Contraction(PoolingStage):
@@ -125,7 +134,7 @@ class Contraction(PoolingStage):
         # PyG sorts nodes by score; the other stages expect them graph by graph.
         order = batch.argsort(stable=True)
         edges = order.argsort()[edges]
-        return state._replace(x=x[order], edge_index=edges, edge_weight=None, batch=batch[order])
+        return state.pooled(x[order], edges, None, batch[order])
 
 
 class Assignment(PoolingStage):
@@ -150,15 +159,22 @@ class ChainPooling(PoolingStage):
             key = f"haar_modes_{level}"
             has_modes = key in data and data[key].shape[0] >= num_modes
             return None if has_modes else f"{num_modes} rows {key}"
-        if self.pool.domain == "vertex":
-            return None
-        keys = (f"haar_basis_{level + 1}", f"haar_values_{level + 1}")
-        return next((key for key in keys if key not in data), None)
+        return None
 
     def forward(self, state: LayerState, data: Tensors) -> LayerState:
         """Return the next level of the chain."""
         out = self.pool(state.x, data)
-        return LayerState(out.x, out.edge_index, out.edge_weight, out.batch, state.auxiliary)
+        level = self.pool.level + 1
+        chain = chains_of(data, level)
+        neighbours = Neighbours.of_level(chain, level, out.edge_index, out.edge_weight)
+        return state._replace(
+            x=out.x,
+            edge_index=out.edge_index,
+            edge_weight=out.edge_weight,
+            batch=out.batch,
+            neighbours=neighbours,
+            start=chain.start[level],
+        )
 
 
 @dataclass(frozen=True)
@@ -194,6 +210,52 @@ def make_pooling(token: str, in_channels: int, level: int, options: PoolingOptio
     return builders[token]()
 
 
+class Readout(torch.nn.Module):
+    """A global readout by an aggregation of PyG.
+
+    Args:
+        aggregation: The aggregation.
+    """
+
+    def __init__(self, aggregation: Any) -> None:
+        super().__init__()
+        self.aggregation = aggregation
+
+    def reset_parameters(self) -> None:
+        """Reset the weights."""
+        self.aggregation.reset_parameters()
+
+    def forward(self, state: LayerState, num_graphs: int) -> Tensor:
+        """Return one row per graph."""
+        result: Tensor = self.aggregation(state.x, state.batch, dim_size=num_graphs)
+        return result
+
+
+class SumReadout(torch.nn.Module):
+    """The sum or the mean over the nodes of each graph.
+
+    Args:
+        mean: Divide by the number of nodes.
+    """
+
+    def __init__(self, mean: bool) -> None:
+        super().__init__()
+        self.mean = mean
+
+    def forward(self, state: LayerState, num_graphs: int) -> Tensor:
+        """Return one row per graph."""
+        x, batch, start = state.x, state.batch, state.start
+        if start is None:
+            scattered: Tensor = scatter(x, batch, 0, num_graphs, "mean" if self.mean else "sum")
+            return scattered
+        nodes = torch.arange(x.shape[0], device=x.device, dtype=batch.dtype)
+        total = gather_sum(x, Rows(nodes, start), Rows(batch))
+        if not self.mean:
+            return total
+        count = torch.diff(start, append=start.new_full((1,), x.shape[0]))
+        return total / count.to(x.dtype)[:, None]
+
+
 def make_readout(token: str, in_channels: int, sorted_nodes: int) -> tuple[torch.nn.Module, int]:
     """Make the aggregation of a global readout.
 
@@ -205,9 +267,10 @@ def make_readout(token: str, in_channels: int, sorted_nodes: int) -> tuple[torch
     Returns:
         The aggregation and the number of columns of its output.
     """
+    if token in ("SUM", "AP"):
+        return SumReadout(mean=token == "AP"), in_channels
     if token == "S2S":
-        return Set2Set(in_channels, processing_steps=3), 2 * in_channels
+        return Readout(Set2Set(in_channels, processing_steps=3)), 2 * in_channels
     if token == "SORT":
-        return SortAggregation(sorted_nodes), sorted_nodes * in_channels
-    classes = {"MP": MaxAggregation, "AP": MeanAggregation, "SUM": SumAggregation}
-    return classes[token](), in_channels
+        return Readout(SortAggregation(sorted_nodes)), sorted_nodes * in_channels
+    return Readout(MaxAggregation()), in_channels

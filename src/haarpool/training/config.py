@@ -45,7 +45,8 @@ class RunConfig:
         repeats: Number of trainings, each with its own split and weights.
         split: Split rule, see `make_splits`; "auto" is the published split, or random if there is
             none.
-        precision: "float32", "bfloat16" (autocast), or "auto": bfloat16 on a GPU.
+        precision: "float32", "bfloat16" (autocast), or "auto": the faster one. That is float32:
+            autocast takes longer than it saves on networks of this size.
         compile: Compile the network with `torch.compile`.
         threads: CPU threads; 0 uses all of them for large batches and one for small batches, which
             several threads slow down.
@@ -85,7 +86,7 @@ class RunConfig:
     repeats: int = setting(1, "number of trainings, each with its own weights", metavar="N")
     split: str = setting("auto", "random, scaffold, kfold:K, given, or a JSON file", metavar="RULE")
     precision: Literal["auto", "float32", "bfloat16"] = setting(
-        "auto", "auto is bfloat16 on a GPU", choices=("auto", "float32", "bfloat16")
+        "auto", "auto is the faster one, float32", choices=("auto", "float32", "bfloat16")
     )
     compile: bool = setting(False, "compile the network with torch.compile")
     threads: int = setting(0, "CPU threads, 0 for automatic", metavar="N")

@@ -29,6 +29,7 @@ from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, seeded
 from haarpool.training.metrics import LOWER_IS_BETTER, SCORES, main_score
 from haarpool.training.minibatches import Minibatches
+from haarpool.training.padded_step import PaddedStep
 from haarpool.training.trained_model import Scale, strip_prefix, to_predictions
 
 
@@ -76,6 +77,8 @@ class Trainer:
         config: All settings.
         repeat: Number of this repeat.
         group: The processes that train together.
+        padded: Train on padded minibatches, which a GPU replays much faster (`PaddedStep`). By
+            default on a GPU, if the network can and nothing else is asked for.
     """
 
     def __init__(
@@ -87,6 +90,8 @@ class Trainer:
         config: RunConfig,
         repeat: int,
         group: ProcessGroup,
+        *,
+        padded: bool | None = None,
     ) -> None:
         self.network, self.batches, self.split = network, batches, split
         self.config, self.repeat, self.group = config, repeat, group
@@ -97,10 +102,25 @@ class Trainer:
         if self.task == "regression":
             self.scale = Scale.of(self.targets[split.train])
         self._scale = self.scale and self.scale.to(group.device)
+        self._bfloat16 = config.precision == "bfloat16"
+        on_gpu = group.device.type == "cuda"
+        if padded is None:
+            padded = on_gpu and group.size == 1 and not (config.compile or self._bfloat16)
+        self._padded = padded and network.has_static_shapes
+        self._padded_steps: dict[int, PaddedStep] = {}  # by the number of graphs
+        captured = self._padded and on_gpu
+        # A captured step reads the learning rate from the device.
+        lr = torch.tensor(config.lr, device=group.device) if captured else config.lr
         self.optimizer = torch.optim.Adam(
-            network.parameters(), config.lr, weight_decay=config.weight_decay, fused=True
+            network.parameters(),
+            lr,
+            weight_decay=config.weight_decay,
+            fused=True,
+            capturable=captured,
         )
         self._weight, self._mass = self._class_weights()
+        self._device_mass = torch.tensor(self._mass, dtype=torch.float32, device=group.device)
+        self._total_loss = torch.zeros((), device=group.device)
         self._model: Callable[[Any], Tensor] = network
         if group.size > 1:
             ids = [group.device.index] if group.device.type == "cuda" else None
@@ -108,7 +128,6 @@ class Trainer:
         if config.compile:
             self._model = torch.compile(self._model, dynamic=True)
         self.best: TensorDict = {}
-        self._bfloat16 = uses_bfloat16(config, group.device)
 
     def _class_weights(self) -> tuple[Tensor | None, NDArray[np.float64]]:
         """Return (classes,) class weights, or None, and (G,) the weight of each graph in a mean."""
@@ -127,7 +146,10 @@ class Trainer:
         start, epoch = time.perf_counter(), self.progress.epoch + 1
         lr = self._lr(epoch)
         for group in self.optimizer.param_groups:
-            group["lr"] = lr
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(lr)
+            else:
+                group["lr"] = lr
         with seeded(self._dropout_seed(epoch), self.group.device):
             train_loss = self._train(np.random.default_rng(self._seeds(epoch)), on_step)
         self._check_finite("training", train_loss, epoch)
@@ -152,24 +174,45 @@ class Trainer:
 
     def _train(self, generator: np.random.Generator, on_step: Callable[[], object]) -> float:
         self.network.train()
-        total = torch.zeros((), device=self.group.device)
+        self._total_loss.zero_()
         for chosen in self.batches.epoch(self.split.train, self.config.batch_size, generator):
-            local = self.group.local_part(chosen)
-            mass = float(self._mass[local].sum())
-            # In a batch smaller than the group, a process without graphs takes one of weight zero.
-            batch = self.batches.take(local if len(local) else chosen[:1])
-            with self._autocast():
-                loss = self.network.loss(self._model(batch), self._target(batch["y"]), self._weight)
-            total.add_(loss.detach(), alpha=mass)
-            if self.group.size > 1:  # gradients are averaged over processes, not over graphs
-                batch_mass = max(float(self._mass[chosen].sum()), 1e-12)
-                loss = loss * (self.group.size * mass / batch_mass)
-            self.optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step()
+            step = self._padded_step(len(chosen)) if self._padded else None
+            if step is not None and step.fits(chosen):
+                step(chosen)
+            else:
+                self._plain_step(chosen)
             on_step()
         total_mass = max(float(self._mass[self.split.train].sum()), 1e-12)
-        return float(self.group.sum(total)) / total_mass
+        return float(self.group.sum(self._total_loss)) / total_mass
+
+    def _plain_step(self, chosen: Ints) -> None:
+        local = self.group.local_part(chosen)
+        mass = float(self._mass[local].sum())
+        # In a batch smaller than the group, a process without graphs takes one of weight zero.
+        batch = self.batches.take(local if len(local) else chosen[:1])
+        with self._autocast():
+            loss = self.network.loss(self._model(batch), self._target(batch["y"]), self._weight)
+        self._total_loss.add_(loss.detach(), alpha=mass)
+        if self.group.size > 1:  # gradients are averaged over processes, not over graphs
+            batch_mass = max(float(self._mass[chosen].sum()), 1e-12)
+            loss = loss * (self.group.size * mass / batch_mass)
+        self._descend(loss)
+
+    def _padded_step(self, size: int) -> PaddedStep:
+        def step(batch: TensorDict, numbers: Tensor) -> None:
+            output = self.network(batch, padded=True)
+            loss = self.network.loss(output, self._target(batch["y"][:-1]), self._weight)
+            self._total_loss.add_(loss.detach() * self._device_mass[numbers].sum())
+            self._descend(loss)
+
+        if size not in self._padded_steps:
+            self._padded_steps[size] = PaddedStep(self.batches, size, step)
+        return self._padded_steps[size]
+
+    def _descend(self, loss: Tensor) -> None:
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
 
     @torch.no_grad()
     def outputs(self, graphs: Ints) -> Tensor:
@@ -178,7 +221,8 @@ class Trainer:
         self.group.broadcast_buffers(self.network)
         shape = (len(graphs), self.network.out_channels)
         result = torch.zeros(shape, device=self.group.device)
-        for rows in self.batches.epoch(np.arange(len(graphs)), self.config.batch_size):
+        # Without gradients there is memory for more graphs, and larger steps are faster.
+        for rows in self.batches.epoch(np.arange(len(graphs)), 8 * self.config.batch_size):
             local = self.group.local_part(rows)
             if len(local):
                 with self._autocast():
@@ -249,10 +293,3 @@ class Trainer:
         if not self._bfloat16:
             return nullcontext()
         return torch.autocast(self.group.device.type, torch.bfloat16)
-
-
-def uses_bfloat16(config: RunConfig, device: torch.device) -> bool:
-    """Return whether to compute in bfloat16 where that is safe."""
-    if config.precision == "auto":
-        return device.type == "cuda" and torch.cuda.is_bf16_supported()
-    return config.precision == "bfloat16"

@@ -2,11 +2,16 @@
 
 Collating graph by graph takes longer than a training step of a small network. Here the tensors of
 all graphs are concatenated once, and a minibatch is one gather per tensor. It holds the same
-tensors as PyG's `Batch.from_data_list`.
+tensors as PyG's `Batch.from_data_list`, with the edges sorted by their target, and the lists of
+`haarpool.nn.neighbours`.
+
+A *padded* minibatch has a fixed number of nodes and edges, so that a CUDA graph can be replayed on
+it: one more graph at the end fills it up. That graph has a chain like any other (`_padding_tree`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -17,12 +22,16 @@ from torch_geometric.data import Data
 
 from haarpool._types import Ints
 from haarpool.haar.chain_tensors import (
-    GROWTH,
+    START,
     JoinedTensors,
     TensorDict,
-    growing_rows,
+    Tree,
     is_chain_key,
+    kind_and_level,
 )
+from haarpool.nn.neighbours import BY_SOURCE, STARTS
+
+_SPREAD = 4  # standard deviations of the size of a batch that a padded batch has room for
 
 
 class Minibatches:
@@ -36,8 +45,8 @@ class Minibatches:
         >>> path = Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0, 1], [1, 0]]))
         >>> dot = Data(x=torch.zeros(1, 1), edge_index=torch.zeros(2, 0, dtype=torch.long))
         >>> Minibatches.of([dot, path]).take([1, 0, 1])["edge_index"]
-        tensor([[0, 1, 3, 4],
-                [1, 0, 4, 3]])
+        tensor([[1, 0, 4, 3],
+                [0, 1, 3, 4]])
     """
 
     def __init__(self, parts: Iterable[JoinedTensors], device: torch.device | str = "cpu") -> None:
@@ -45,30 +54,54 @@ class Minibatches:
         lengths: dict[str, list[Ints]] = {}
         for part in parts:
             for key, value in part.tensors.items():
-                tensors.setdefault(key, []).append(value.to(device))
-                lengths.setdefault(key, []).append(part.lengths[key])
+                if key != START:  # zeros; a minibatch has its own
+                    tensors.setdefault(key, []).append(value.to(device))
+                    lengths.setdefault(key, []).append(part.lengths[key])
         self.device = torch.device(device)
         self._flat: TensorDict = {}
-        self._offsets: list[_GraphOffsets] = []  # tensors with equal lengths share one
-        self._offsets_of: dict[str, _GraphOffsets] = {}
+        self._layouts: list[_Layout] = []  # tensors with equal lengths share one
+        self._layout_of: dict[str, _Layout] = {}
         for key, values in tensors.items():
-            self._flat[key] = torch.cat(values, _dimension(key))
-            self._offsets_of[key] = self._shared_offsets(np.concatenate(lengths[key]))
+            self._add(key, torch.cat(values, _dimension(key)), np.concatenate(lengths[key]))
+        trees = [key for key in self._flat if kind_and_level(key)[0] == "tree"]
+        self._levels = [self._layout_of[f"haar_tree_{j}"] for j in range(len(trees))]
+        self._sort_edges()
 
     @classmethod
     def of(cls, graphs: Iterable[Data], device: torch.device | str = "cpu") -> Minibatches:
         """Make minibatches of `Data` or `ChainData`, all with the same keys."""
         return cls(map(_tensors_of_graph, graphs), device)
 
-    def _shared_offsets(self, lengths: Ints) -> _GraphOffsets:
-        for offsets in self._offsets:
-            if np.array_equal(offsets.lengths, lengths):
-                return offsets
-        self._offsets.append(_GraphOffsets(lengths, self.device))
-        return self._offsets[-1]
+    def _add(self, key: str, flat: Tensor, lengths: Ints) -> None:
+        self._flat[key] = flat
+        for layout in self._layouts:
+            if np.array_equal(layout.lengths, lengths):
+                self._layout_of[key] = layout
+                return
+        self._layout_of[key] = _Layout(lengths, self.device)
+        self._layouts.append(self._layout_of[key])
+
+    def _sort_edges(self) -> None:
+        """Sort the edges of each graph by their target, and add the lists of neighbours."""
+        if "edge_index" not in self._flat:
+            return
+        nodes, edges = self._layout_of["x"], self._layout_of["edge_index"]
+        graph = edges.graph()
+        by_target = (self._flat["edge_index"][1] + nodes.start[graph]).argsort(stable=True)
+        for key, flat in self._flat.items():
+            if key.startswith("edge_"):
+                self._flat[key] = flat.index_select(_dimension(key), by_target)
+        ends = self._flat["edge_index"] + nodes.start[graph]  # source and target of each edge
+        by_source = ends[0].argsort(stable=True)
+        starts = []
+        for row in (1, 0):
+            count = torch.bincount(ends[row], minlength=len(self._flat["x"]))
+            starts.append(count.cumsum(0) - count - edges.start[nodes.graph()])
+        self._add(STARTS, torch.stack(starts).int(), nodes.lengths)
+        self._add(BY_SOURCE, (by_source - edges.start[graph]).int(), edges.lengths)
 
     def __len__(self) -> int:
-        return len(self._offsets_of["x"].lengths)
+        return len(self._layout_of["x"].lengths)
 
     def __getitem__(self, key: str) -> Tensor:
         """Return the concatenated tensor of all graphs."""
@@ -78,21 +111,41 @@ class Minibatches:
         """Return the minibatch of some graphs, in the given order."""
         chosen = np.asarray(graphs, np.int64)
         numbers = torch.from_numpy(chosen).to(self.device, non_blocking=True)
-        selections = {id(one): one.select(chosen, numbers) for one in self._offsets}
-        nodes = selections[id(self._offsets_of["x"])]
-        batch: TensorDict = {"batch": nodes.graph, "ptr": nodes.ptr}
-        if GROWTH in self._flat:
-            growth = self._flat[GROWTH][:, numbers]
-            growth = growth.cumsum(1) - growth
-        for key, flat in self._flat.items():
-            selected = selections[id(self._offsets_of[key])]
-            value = flat.index_select(_dimension(key), selected.entry)
-            if key == "edge_index":
-                value += nodes.ptr[selected.graph]
-            elif is_chain_key(key) and (rows := growing_rows(key)) is not None:
-                value += growth[rows].index_select(1, selected.graph)
-            batch[key] = value
-        return batch
+        return self._cut(
+            {id(one): one.select(numbers, int(one.lengths[chosen].sum())) for one in self._layouts}
+        )
+
+    def take_padded(self, numbers: Tensor, capacity: Capacity) -> TensorDict:
+        """Return a padded minibatch; nothing is read back from the device.
+
+        Args:
+            numbers: (B,) graphs on the device; `capacity.fits` must be true for them.
+            capacity: The numbers of nodes and edges.
+
+        Returns:
+            The minibatch of B + 1 graphs, of which the last fills it up.
+        """
+        return self._cut(
+            {
+                id(one): one.select(numbers, total, padded=True)
+                for one, total in zip(self._layouts, capacity.totals, strict=True)
+            },
+            padded=True,
+        )
+
+    def capacity(self, size: int) -> Capacity:
+        """Return the capacity of padded minibatches of some number of graphs."""
+        totals: dict[int, int] = {}
+        above = np.zeros(len(self), np.int64)
+        room = 1  # a graph for padding has one node on each level at least
+        for level in reversed(self._levels):
+            # Down the chain the room for padding must not shrink: `_padding_tree` needs it.
+            room += _upper_bound(level.lengths - above, size)
+            above = level.lengths
+            totals[id(level)] = room
+        for layout in self._layouts:
+            totals.setdefault(id(layout), _upper_bound(layout.lengths, size) + 1)
+        return Capacity(self, [totals[id(layout)] for layout in self._layouts])
 
     def epoch(
         self, graphs: Ints, size: int, generator: np.random.Generator | None = None
@@ -108,6 +161,97 @@ class Minibatches:
         for i in range(0, len(order), size):
             yield order[i : i + size]
 
+    def _cut(self, selections: dict[int, _Selection], *, padded: bool = False) -> TensorDict:
+        selected = {key: selections[id(layout)] for key, layout in self._layout_of.items()}
+        nodes, edges = selected["x"], selected.get("edge_index")
+        batch: TensorDict = {"batch": nodes.graph, "ptr": nodes.ptr}
+        if self._levels:
+            batch[START] = torch.stack([s.ptr[:-1] for s in self._starts(selections)]).int()
+        for key, flat in self._flat.items():
+            part = selected[key]
+            if padded and flat.numel() == 0:  # no graph has such entries, but the padding has
+                flat = flat.new_zeros(*flat.shape[:-1], 1)
+            value = flat.index_select(_dimension(key), part.entry)
+            if padded:
+                value = self._pad(key, value, selections)
+            kind, level = kind_and_level(key)
+            if key == "edge_index":
+                value += nodes.ptr[part.graph]
+            elif key in (STARTS, BY_SOURCE):
+                assert edges is not None
+                value += edges.ptr.int()[part.graph]
+            elif kind == "tree":
+                value += self._tree_increments(level, selections).index_select(1, part.graph)
+            elif kind == "edges":
+                value[:2] += selections[id(self._levels[level])].ptr[part.graph]
+            batch[key] = value
+        return batch
+
+    def _starts(self, selections: dict[int, _Selection]) -> list[_Selection]:
+        """Return the selections of all levels, and of the graphs themselves."""
+        levels = [selections[id(level)] for level in self._levels]
+        return [*levels, levels[0].of_graphs()]
+
+    def _tree_increments(self, level: int, selections: dict[int, _Selection]) -> Tensor:
+        """Return (9, B) what is added to the rows of a tree for each graph of the minibatch."""
+        levels = self._starts(selections)
+        zero = torch.zeros_like(levels[0].ptr)
+        rows = dict.fromkeys(Tree, zero)
+        rows[Tree.PARENT], rows[Tree.MEMBER] = levels[level + 1].ptr, levels[level].ptr
+        rows[Tree.GRAPH] = levels[-1].ptr
+        if level:
+            rows[Tree.CHILD] = levels[level - 1].ptr
+        if (layout := self._layout_of.get(f"haar_edges_{level}")) is not None:
+            rows[Tree.EDGE] = selections[id(layout)].ptr
+        return torch.stack([rows[row] for row in Tree])[:, :-1].int()
+
+    def _pad(self, key: str, value: Tensor, selections: dict[int, _Selection]) -> Tensor:
+        """Replace the entries of the last graph by those of a graph that fills the minibatch."""
+        part = selections[id(self._layout_of[key])]
+        kind, level = kind_and_level(key)
+        if kind == "tree":
+            levels = self._starts(selections)
+            edges = self._layout_of.get(f"haar_edges_{level}")
+            num_edges = None if edges is None else selections[id(edges)].padding
+            filler = _padding_tree(part, levels[level + 1].padding, num_edges)
+        elif key == STARTS:
+            edges = self._layout_of["edge_index"]
+            filler = _first_edges(part, selections[id(edges)].padding).int().expand(2, -1)
+        elif key == BY_SOURCE:
+            filler = part.position.int()
+        elif key == "edge_index":
+            filler = _loops(part, selections[id(self._layout_of["x"])].padding).expand(2, -1)
+        elif kind == "edges":
+            nodes = _loops(part, selections[id(self._levels[level])].padding)
+            one = torch.ones_like(nodes, dtype=torch.float64).view(torch.int64)
+            filler = torch.stack([nodes, nodes, one])
+        else:
+            return value  # features and labels of any graph will do
+        return torch.where(part.is_padding, filler, value)
+
+
+class Capacity(NamedTuple):
+    """The numbers of nodes and edges of a padded minibatch.
+
+    Attributes:
+        batches: The dataset.
+        totals: The number of entries of each layout of the dataset.
+    """
+
+    batches: Minibatches
+    totals: list[int]
+
+    def fits(self, chosen: Ints) -> bool:
+        """Return whether some graphs fit: rarely do they not, and then they are not padded."""
+        layouts = self.batches._layouts
+        room = {
+            id(one): total - int(one.lengths[chosen].sum())
+            for one, total in zip(layouts, self.totals, strict=True)
+        }
+        nodes = [room[id(self.batches._layout_of["x"])]]
+        nodes += [room[id(level)] for level in self.batches._levels]
+        return min(room.values()) >= 0 and nodes[-1] >= 1 and nodes == sorted(nodes, reverse=True)
+
 
 class _Selection(NamedTuple):
     """The entries of a tensor that belong to the chosen graphs.
@@ -122,24 +266,99 @@ class _Selection(NamedTuple):
     graph: Tensor
     ptr: Tensor
 
+    def of_graphs(self) -> _Selection:
+        """Return the selection of one entry per graph."""
+        graphs = torch.arange(self.ptr.shape[0], device=self.ptr.device)
+        return _Selection(graphs[:-1], graphs[:-1], graphs)
 
-class _GraphOffsets:
+    @property
+    def padding(self) -> Tensor:
+        """Number of entries of the last graph."""
+        return self.ptr[-1] - self.ptr[-2]
+
+    @property
+    def is_padding(self) -> Tensor:
+        """(n,) whether an entry belongs to the last graph."""
+        return self.graph == self.ptr.shape[0] - 2
+
+    @property
+    def position(self) -> Tensor:
+        """(n,) number of each entry in its graph, right for the last graph only."""
+        return torch.arange(self.graph.shape[0], device=self.graph.device) - self.ptr[-2]
+
+
+class _Layout:
     """Number of entries of each graph in a tensor, and where they start."""
 
     def __init__(self, lengths: Ints, device: torch.device) -> None:
         self.lengths = lengths
         self._length = torch.from_numpy(lengths).to(device)
-        self._start = self._length.cumsum(0) - self._length
+        self.start = self._length.cumsum(0) - self._length
 
-    def select(self, chosen: Ints, numbers: Tensor) -> _Selection:
-        """Select the entries of some graphs; their number is known without asking the device."""
-        total, device = int(self.lengths[chosen].sum()), numbers.device
-        length, start = self._length[numbers], self._start[numbers]
+    def graph(self) -> Tensor:
+        """Return the graph of each entry."""
+        graphs = torch.arange(len(self.lengths), device=self.start.device)
+        return graphs.repeat_interleave(self._length, output_size=int(self.lengths.sum()))
+
+    def select(self, numbers: Tensor, total: int, *, padded: bool = False) -> _Selection:
+        """Select the entries of some graphs.
+
+        Args:
+            numbers: (B,) numbers of the graphs.
+            total: Number of entries, so that the host need not ask the device.
+            padded: Add a graph at the end that fills up to `total`.
+        """
+        length, start = self._length[numbers], self.start[numbers]
+        if padded:
+            length = torch.cat([length, total - length.sum(0, keepdim=True)])
+            start = torch.nn.functional.pad(start, (0, 1))
         ptr = torch.nn.functional.pad(length.cumsum(0), (1, 0))
-        graph = torch.arange(len(numbers), device=device)
-        graph = torch.repeat_interleave(graph, length, output_size=total)
-        entry = torch.arange(total, device=device) + (start - ptr[:-1])[graph]
+        graph = torch.arange(len(length), device=length.device)
+        graph = graph.repeat_interleave(length, output_size=total)
+        entry = torch.arange(total, device=length.device) + (start - ptr[:-1])[graph]
+        if padded:
+            entry = entry.masked_fill_(graph == len(numbers), 0)
         return _Selection(entry, graph, ptr)
+
+
+def _padding_tree(nodes: _Selection, num_above: Tensor, num_edges: Tensor | None) -> Tensor:
+    """Return a tree whose entries of the last graph are those of a chain for padding.
+
+    Its p nodes have q <= p clusters: node i < q - 1 is a cluster alone, and the others are the last
+    cluster.
+    """
+    i, p, q = nodes.position, nodes.padding, num_above
+    alone = i < q - 1
+    zero = torch.zeros_like(i)
+    later = torch.where(alone, 0, p - 1 - i)
+    rows = {
+        Tree.PARENT: torch.minimum(i, q - 1),
+        Tree.MEMBER: i,
+        Tree.GRAPH: zero,
+        Tree.CHILD: i,
+        Tree.MASS: zero + 1,
+        Tree.LATER: later,
+        Tree.TOTAL: torch.where(alone, 1, p - q + 1),
+        Tree.DETAIL: torch.where(later > 0, i + 1, 0),
+        Tree.EDGE: zero if num_edges is None else _first_edges(nodes, num_edges),
+    }
+    return torch.stack([rows[row] for row in Tree]).int()
+
+
+def _first_edges(nodes: _Selection, num_edges: Tensor) -> Tensor:
+    """Spread the edges of the last graph over its nodes: return the first edge of each node."""
+    return (nodes.position * num_edges + nodes.padding - 1) // nodes.padding
+
+
+def _loops(edges: _Selection, num_nodes: Tensor) -> Tensor:
+    """Return the node of each edge of the last graph; all its edges are self-loops."""
+    return edges.position * num_nodes // edges.padding.clamp(min=1)
+
+
+def _upper_bound(lengths: Ints, size: int) -> int:
+    """Return a number of entries that few minibatches exceed."""
+    typical = lengths.mean() * size + _SPREAD * lengths.std() * math.sqrt(size)
+    return math.ceil(min(float(typical), float(lengths.max(initial=0)) * size))
 
 
 def _tensors_of_graph(data: Data) -> JoinedTensors:
@@ -150,4 +369,4 @@ def _tensors_of_graph(data: Data) -> JoinedTensors:
 
 
 def _dimension(key: str) -> int:
-    return -1 if key == "edge_index" or is_chain_key(key) else 0
+    return -1 if key in ("edge_index", STARTS) or is_chain_key(key) else 0

@@ -18,7 +18,6 @@ from haarpool._files import atomic_write
 from haarpool.datasets.splits import Split, num_folds
 from haarpool.datasets.summary import summary
 from haarpool.training.devices import ProcessGroup
-from haarpool.training.loop import uses_bfloat16
 from haarpool.training.metrics import SCORES
 from haarpool.training.run import Run, check_labels
 from haarpool.training.run_folder import EXAMPLE_CHAIN, MODEL, RESULT, TEST, RunFolder
@@ -45,7 +44,7 @@ def describe_run(run: Run, command: str, read: Mapping[str, Any]) -> dict[str, A
         | {module.__name__: module.__version__ for module in _MODULES},
         "device": _device_name(run.group),
         "processes": run.group.size,
-        "bfloat16": uses_bfloat16(run.config, run.group.device),
+        "bfloat16": run.config.precision == "bfloat16",
         "data": {
             "read": dict(read),
             "name": graphs.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import numpy as np
 from tqdm import tqdm
@@ -35,7 +36,9 @@ def train_run(
     )
     hidden = (None if progress is None else not progress) if run.group.is_main else True
     writable = folder if run.group.is_main else None
-    with num_threads(threads), deterministic(run.group.device):
+    # Networks whose sums have a fixed order need no slower algorithms to be deterministic.
+    fixed = nullcontext() if run.network.has_static_shapes else deterministic(run.group.device)
+    with num_threads(threads), fixed:
         trainer = None
         if resume and folder is not None:
             try:

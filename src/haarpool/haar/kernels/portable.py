@@ -1,7 +1,12 @@
-"""One pass over the levels in plain torch operations, on any device, in O(N·d) time and memory.
+"""The kernels in plain torch operations, for any device; `cpu` and `cuda` do the same faster.
 
-One step up the chain sorts the rows of a signal cluster by cluster and computes for each cluster
-its weighted sum, the signal of the next level, and its details; `ClusterBlock` has the formulas.
+With m, M as in `haarpool.haar.basis`, r = sqrt(m), h = r · f, and sums over the same cluster:
+
+    coarse      s   = Σ_t h_t / sqrt(M_0)
+    detail      d_t = a_t · h_t - b_t · Σ_{i>t} h_i        a_t = sqrt(M_{t+1} / (M_t m_t))
+    transposed  f_i = r_i · (s / sqrt(M_0) + a_i · d_i     b_t = sqrt(m_t / (M_t M_{t+1}))
+                             - Σ_{t<i} b_t · d_t)
+
 Sums inside a cluster are computed over pairs, pairs of pairs and so on, never as the difference of
 two long sums, so that no digits are lost by cancellation.
 """
@@ -9,105 +14,129 @@ two long sums, so that no digits are lost by cancellation.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag, pad
 
-from haarpool.haar.plan import Pairing, TransformPlan
+from haarpool.haar.chain_tensors import Tree
+from haarpool.haar.kernels.layout import detail_base, first_members, level_size
+
+HALF = False  # types of 16 bits are computed in float32
 
 
-def analysis(plan: TransformPlan, x: Tensor, level: int, skip: bool) -> Tensor:
-    """Compute U_jᵀ x, or with `skip` Φ_jᵀ x, without the details of level j.
+def analysis(x: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool) -> Tensor:
+    """Climb the chain, see `haarpool.haar.operators.analysis`."""
+    # Members without a detail write to a last row, which is dropped.
+    out = x.new_empty(level_size(start, trees, int(skip)) + 1, x.shape[1])
+    base = detail_base(start, trees, skip, single)
+    for step, tree in enumerate(trees[:1] if single else trees):
+        first = first_members(start, trees, step)
+        if skip and step == 0:
+            x = _sum_clusters(x, tree, first)
+            continue
+        members = _Members.of(tree, first, base, len(out) - 1, x.dtype)
+        h = members.r * x.index_select(0, tree[Tree.MEMBER])
+        sums = _running_sums(h, members.num_later, later=True)
+        later = _shift(sums, members.num_later, 1, later=True)
+        out.index_copy_(0, members.row, members.a * h - members.b * later)
+        x = sums.index_select(0, first) * members.norm.index_select(0, first)
+    if single:
+        out[: len(x)] = x
+    else:
+        out[base.long()] = x  # the first coefficient of each graph
+    return out[:-1]
 
-    Args:
-        plan: The plan of the chains.
-        x: (..., N_j, d) signal.
-        level: j in 0..K.
-        skip: Leave out the details of level j.
 
-    Returns:
-        (..., N_j, d) coefficients, or (..., N_{j+1}, d) with `skip`.
+def synthesis(
+    c: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool
+) -> Tensor:
+    """Descend the chain, see `haarpool.haar.operators.synthesis`."""
+    base = detail_base(start, trees, skip, single)
+    steps = trees[:1] if single else trees
+    x = c[: level_size(start, trees, 1)] if single else c[base.long()]
+    for step in range(len(steps) - 1, -1, -1):
+        tree = steps[step]
+        if skip and step == 0:
+            weight = tree[Tree.MASS].to(x.dtype) / tree[Tree.TOTAL]
+            x = gather_sum(x, tree[Tree.PARENT], None, weight.sqrt())
+            continue
+        members = _Members.of(tree, first_members(start, trees, step), base, 0, x.dtype)
+        d = torch.where(members.a > 0, c.index_select(0, members.row), 0)
+        sums = _running_sums(members.b * d, members.num_earlier, later=False)
+        earlier = _shift(sums, members.num_earlier, 1, later=False)
+        coarse = x.index_select(0, tree[Tree.PARENT].index_select(0, tree[Tree.MEMBER]))
+        h = members.r * (coarse * members.norm + members.a * d - earlier)
+        x = torch.empty_like(h).index_copy_(0, tree[Tree.MEMBER].long(), h)
+    return x
+
+
+def gather_sum(x: Tensor, index: Tensor, start: Tensor | None, weight: Tensor | None) -> Tensor:
+    """Sum rows of a signal, see `haarpool.haar.operators.gather_sum`."""
+    weight = None if weight is None else weight.to(x.dtype)
+    if start is None:
+        rows = x.index_select(0, index)
+        return rows if weight is None else rows * weight[:, None]
+    if index.shape[0] == 0:
+        return x.new_zeros(start.shape[0], x.shape[1])
+    return embedding_bag(index, x, start.to(index.dtype), mode="sum", per_sample_weights=weight)
+
+
+def _sum_clusters(x: Tensor, tree: Tensor, first: Tensor) -> Tensor:
+    weight = (tree[Tree.MASS].to(x.dtype) / tree[Tree.TOTAL]).sqrt()
+    return gather_sum(x, tree[Tree.MEMBER], first, weight.index_select(0, tree[Tree.MEMBER]))
+
+
+class _Members(NamedTuple):
+    """The nodes of a level, cluster by cluster: numbers of the formulas above, each (N, 1)."""
+
+    r: Tensor
+    a: Tensor  # zero at the last member of a cluster
+    b: Tensor  # zero at the last member of a cluster
+    norm: Tensor
+    row: Tensor  # (N,) row of the detail
+    num_later: Tensor
+    num_earlier: Tensor
+
+    @classmethod
+    def of(
+        cls, tree: Tensor, first: Tensor, base: Tensor, no_row: int, dtype: torch.dtype
+    ) -> _Members:
+        """Read them from a tree; `no_row` is the row for members without detail."""
+        size = tree.shape[1]
+        tree = tree.index_select(1, tree[Tree.MEMBER])
+        m, later, total = (tree[row].to(dtype) for row in (Tree.MASS, Tree.LATER, Tree.TOTAL))
+        has_detail = tree[Tree.LATER] > 0
+        b = torch.where(has_detail, m / ((m + later) * later), 0)
+        row = base.index_select(0, tree[Tree.GRAPH]) + tree[Tree.DETAIL]
+        position = torch.arange(size, device=tree.device)
+        begin = first.index_select(0, tree[Tree.PARENT])
+        end = torch.cat([first[1:], first.new_full((1,), size)]).index_select(0, tree[Tree.PARENT])
+        return cls(
+            r=m.sqrt()[:, None],
+            a=(later / ((m + later) * m)).sqrt()[:, None],
+            b=b.sqrt()[:, None],
+            norm=total.rsqrt()[:, None],
+            row=torch.where(has_detail, row, no_row).long(),
+            num_later=(end - 1 - position)[:, None],
+            num_earlier=(position - begin)[:, None],
+        )
+
+
+def _running_sums(h: Tensor, num_others: Tensor, *, later: bool) -> Tensor:
+    """Return for each row its sum with all later (else earlier) rows of its cluster.
+
+    In each round a sum over 2^i rows becomes one over 2^(i+1) rows.
     """
-    K, work = plan.num_levels, _work_dtype(x)
-    c = _empty(x, plan.sizes[level + skip], x.dtype)
-    first, *details = torch.split(c, plan.part_sizes(level + skip), -2)
-    for j in range(level, K + 1):
-        coarse = first if j == K else _empty(x, plan.sizes[j + 1], work)
-        for block in plan.steps[j]:
-            h = x.index_select(-2, block.nodes if j == level else block.ranks).to(work)
-            h *= block.r.to(h.dtype)
-            rounds = _rounds(h, block.pairings)
-            coarse[..., block.coarse_rows, :] = rounds[-1] * block.norm.to(h.dtype)
-            if not (skip and j == level):
-                later = _exclusive(rounds, block.pairings, later=True)
-                h *= block.a.to(h.dtype)
-                h -= later.mul_(block.b.to(h.dtype))
-                del later  # as large as h; free it before the next allocation
-                details[K - j][..., block.detail_rows, :] = h.index_select(-2, block.details)
-        x = coarse
-    return plan.paste(c, level + skip)
+    shift, longest = 1, int(num_others.max()) if len(num_others) else 0
+    while shift <= longest:
+        h = h + _shift(h, num_others, shift, later=later)
+        shift *= 2
+    return h
 
 
-def synthesis(plan: TransformPlan, c: Tensor, level: int, skip: bool) -> Tensor:
-    """Compute U_j c, or with `skip` Φ_j c, where the details of level j are zero.
-
-    Args:
-        plan: The plan of the chains.
-        c: (..., N_j, d) coefficients, or (..., N_{j+1}, d) with `skip`.
-        level: j in 0..K.
-        skip: The details of level j are zero and left out of `c`.
-
-    Returns:
-        (..., N_j, d) signal.
-    """
-    K, work = plan.num_levels, _work_dtype(c)
-    coarse, *details = plan.cut(c, level + skip)
-    for j in range(K, level - 1, -1):
-        x = _empty(c, plan.sizes[j], c.dtype if j == level else work)
-        for block in plan.steps[j]:
-            h = coarse[..., block.coarse_rows, :].to(work) * block.norm.to(work)
-            h = h.index_select(-2, block.cluster)
-            if not (skip and j == level):
-                d = details[K - j][..., block.detail_rows, :].to(work)
-                d = torch.zeros_like(h).index_copy_(-2, block.details, d)
-                h.addcmul_(d, block.a.to(h.dtype))
-                d *= block.b.to(h.dtype)
-                h -= _exclusive(_rounds(d, block.pairings), block.pairings, later=False)
-            h *= block.r.to(h.dtype)
-            x.index_copy_(-2, block.nodes if j == level else block.ranks, h.to(x.dtype))
-        coarse = x
-    return coarse
-
-
-def _work_dtype(x: Tensor) -> torch.dtype:
-    """Return the dtype of the computation: float32 for signals of 16 bits, rounded at the end."""
-    return torch.float32 if x.dtype in (torch.bfloat16, torch.float16) else x.dtype
-
-
-def _empty(like: Tensor, rows: int, dtype: torch.dtype) -> Tensor:
-    return like.new_empty((*like.shape[:-2], rows, like.shape[-1]), dtype=dtype)
-
-
-def _rounds(x: Tensor, pairings: Sequence[Pairing]) -> list[Tensor]:
-    """Return x, its sums over pairs, over pairs of pairs, ..., and over complete segments."""
-    rounds = [x]
-    for pairing in pairings:
-        pairs = rounds[-1].index_select(-2, pairing.first)
-        pairs.index_add_(-2, pairing.full, rounds[-1].index_select(-2, pairing.right))
-        rounds.append(pairs)
-    return rounds
-
-
-def _exclusive(rounds: list[Tensor], pairings: Sequence[Pairing], *, later: bool) -> Tensor:
-    """Return for each row the sum over the later (else the earlier) rows of its segment.
-
-    This is the sum for the pair of the row, plus the other row of the pair if it is later
-    (earlier). Removes the elements of `rounds`, so that their memory is freed early.
-    """
-    sums = torch.zeros_like(rounds.pop())
-    for pairing in reversed(pairings):
-        x = rounds.pop()
-        target, other = (pairing.left, pairing.right) if later else (pairing.right, pairing.left)
-        sums = sums.index_select(-2, pairing.pair)
-        sums.index_add_(-2, target, x.index_select(-2, other))
-    return sums
+def _shift(h: Tensor, num_others: Tensor, shift: int, *, later: bool) -> Tensor:
+    """Return for each row the row `shift` later (else earlier), or zero outside its cluster."""
+    moved = pad(h[shift:], (0, 0, 0, shift)) if later else pad(h[:-shift], (0, 0, shift, 0))
+    return torch.where(num_others >= shift, moved, 0)

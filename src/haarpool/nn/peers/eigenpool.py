@@ -9,22 +9,14 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.data.datapipes import functional_transform
 
-from haarpool._types import Domain
 from haarpool._validate import whole_number
 from haarpool.chains.chain import Chain
 from haarpool.chains.modes import checked_modes, cluster_modes
 from haarpool.data import AddHaarChain, ChainData
 from haarpool.errors import HaarPoolError
-from haarpool.haar.chain_tensors import JoinedTensors
-from haarpool.nn.operators import (
-    Tensors,
-    check_signal,
-    coarse_graph,
-    sum_members,
-    tensors_of,
-    tree_of,
-    widened,
-)
+from haarpool.haar.chain_tensors import ChainTensors, JoinedTensors
+from haarpool.haar.operators import sum_members
+from haarpool.nn.inputs import Tensors, chains_of, check_signal, widened
 from haarpool.nn.pooling_output import PoolingOutput
 
 
@@ -38,8 +30,6 @@ class AddEigenModes(AddHaarChain):
     Args:
         num_modes: H. A layer may use fewer modes.
         num_levels: K, see `AddHaarChain`.
-        domain: See `AddHaarChain`. `"vertex"` is the default here, because `EigenPooling` does not
-            read Haar bases.
         **parameters: Further parameters of `AddHaarChain`. The paper uses spectral clustering.
 
     Example:
@@ -54,14 +44,9 @@ class AddEigenModes(AddHaarChain):
     """
 
     def __init__(
-        self,
-        num_modes: int = 2,
-        num_levels: int | None = None,
-        *,
-        domain: Domain = "vertex",
-        **parameters: Any,
+        self, num_modes: int = 2, num_levels: int | None = None, **parameters: Any
     ) -> None:
-        super().__init__(num_levels, domain=domain, **parameters)
+        super().__init__(num_levels, **parameters)
         self.num_modes = checked_modes(num_modes)
 
     def add(self, data: Data, chain: Chain) -> ChainData:
@@ -77,14 +62,13 @@ class AddEigenModes(AddHaarChain):
             result[f"haar_modes_{j}"] = torch.from_numpy(modes)
         return result
 
-    def join(self, forest: Chain, dtype: torch.dtype = torch.float32) -> JoinedTensors:
+    def join(self, forest: Chain) -> JoinedTensors:
         """Build the tensors of many graphs at once.
 
         Args:
             forest: Their chains, see `AddHaarChain.join`.
-            dtype: Data type of the edge weights.
         """
-        result = super().join(forest, dtype)
+        result = super().join(forest)
         for j in range(forest.num_levels - 1):
             modes = torch.from_numpy(cluster_modes(forest, j, self.num_modes))
             result.tensors[f"haar_modes_{j}"] = modes
@@ -146,17 +130,17 @@ class EigenPooling(torch.nn.Module):
             x: (N_j, d) signal.
             data: `ChainData` from `AddEigenModes`, a batch of them, or a dict of their tensors.
         """
-        data = tensors_of(data)
-        graph = coarse_graph(data, self.level + 1)
-        modes = self._modes(data)
+        chain = chains_of(data, self.level + 1)
+        modes = self._modes(chain)
         check_signal(x, modes.shape[1])
         signal = widened(x)
         products = (modes.T.to(signal.dtype)[:, :, None] * signal[:, None, :]).flatten(1)
-        return PoolingOutput(sum_members(products, data, self.level).to(x.dtype), *graph)
+        pooled = sum_members(chain, products, self.level).to(x.dtype)
+        return PoolingOutput(pooled, *chain.coarse_graph(self.level + 1, x.dtype))
 
-    def _modes(self, data: Tensors) -> Tensor:
+    def _modes(self, chain: ChainTensors) -> Tensor:
         """Return the first H modes of the data, (H, N_j)."""
-        nodes, key = tree_of(data, self.level).shape[-1], f"haar_modes_{self.level}"
+        data, nodes, key = chain.tensors, chain.sizes[self.level], f"haar_modes_{self.level}"
         shape = tuple(data[key].shape) if key in data else (0, 0)
         if shape[0] < self.num_modes or shape[1] != nodes:
             raise HaarPoolError(

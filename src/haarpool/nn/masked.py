@@ -1,0 +1,34 @@
+"""Batch norm over the first rows of a batch, for padded minibatches."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def batch_norm(norm: torch.nn.BatchNorm1d, x: Tensor, num_real: Tensor) -> Tensor:
+    """Apply a batch norm whose statistics are those of the first rows.
+
+    Args:
+        norm: The batch norm, whose running statistics are updated in training.
+        x: (N, d) features.
+        num_real: Number of rows that count, a tensor without dimensions.
+    """
+    if not norm.training:
+        result: Tensor = norm(x)
+        return result
+    is_real = torch.arange(x.shape[0], device=x.device)[:, None] < num_real
+    n = num_real.to(x.dtype)
+    mean = torch.where(is_real, x, 0).sum(0) / n
+    centred = torch.where(is_real, x - mean, 0)
+    variance = centred.square().sum(0) / n
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    assert norm.num_batches_tracked is not None
+    assert norm.momentum is not None
+    with torch.no_grad():
+        unbiased = variance * (n / (n - 1))
+        norm.running_mean.lerp_(mean, norm.momentum)
+        norm.running_var.lerp_(unbiased, norm.momentum)
+        norm.num_batches_tracked.add_(1)
+    return centred * (norm.weight * (variance + norm.eps).rsqrt()) + norm.bias

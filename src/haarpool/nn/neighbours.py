@@ -1,0 +1,69 @@
+"""`Neighbours`: the edges of a batch as lists in both directions.
+
+A convolution sums over the neighbours of each node, and its gradient sums over the same edges the
+other way round. With both lists at hand each is a sum in a fixed order: the same bits each time,
+without the slow deterministic scatter of torch.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from haarpool.haar.chain_tensors import ChainTensors, Tree
+from haarpool.haar.operators import Rows, gather_sum
+from haarpool.nn.inputs import Tensors
+
+# Keys of `haarpool.training.minibatches`, whose edges are sorted by their target.
+STARTS = "neighbour_starts"  # (2, N) first edge of each node among edges by target and by source
+BY_SOURCE = "neighbour_order"  # (E,) the edges sorted by their source
+
+
+class Neighbours(NamedTuple):
+    """Lists of neighbours.
+
+    Attributes:
+        incoming: For each node the sources of its incoming edges.
+        outgoing: For each node the targets of its outgoing edges, the transpose.
+    """
+
+    incoming: Rows
+    outgoing: Rows
+
+    @classmethod
+    def of_input(cls, data: Tensors, edge_weight: Tensor | None) -> Neighbours | None:
+        """Return the lists of the input graphs, or None if the data does not have them."""
+        if STARTS not in data or (edge_weight is not None and edge_weight.requires_grad):
+            return None
+        (source, target), by_source = data["edge_index"], data[BY_SOURCE]
+        incoming_start, outgoing_start = data[STARTS]
+        outgoing_weight = None if edge_weight is None else edge_weight.index_select(0, by_source)
+        return cls(
+            Rows(source, incoming_start, edge_weight),
+            Rows(target.index_select(0, by_source), outgoing_start, outgoing_weight),
+        )
+
+    @classmethod
+    def of_level(cls, chain: ChainTensors, level: int, edges: Tensor, weight: Tensor) -> Neighbours:
+        """Return the lists of the coarse graphs of a level >= 1, which are symmetric."""
+        rows = Rows(edges[1], chain.trees[level][Tree.EDGE], weight)
+        return cls(rows, rows)
+
+    def sum(self, x: Tensor) -> Tensor:
+        """Return the weighted sum of x over the incoming edges of each node."""
+        return gather_sum(x, self.incoming, self.outgoing)
+
+    def total_weight(self, like: Tensor, *, absolute: bool = False) -> Tensor:
+        """Return (N, 1) the sum of the weights of the incoming edges of each node.
+
+        Args:
+            like: (N, d) features, for the type of the result.
+            absolute: Sum absolute values.
+        """
+        rows = self.incoming
+        if absolute and rows.weight is not None:
+            rows = rows._replace(weight=rows.weight.abs())
+        with torch.no_grad():  # weights are data
+            return gather_sum(like.new_ones(like.shape[0], 1), rows, rows)
