@@ -1,0 +1,313 @@
+"""The kernels in Triton, for GPUs of NVIDIA.
+
+Large levels take one to three launches each (`triton_levels`). The other levels, in a minibatch all
+of them, take one launch together (`triton_graphs`). The host never waits for the device, and the
+kernels can be captured in a CUDA graph. All sums have a fixed order.
+"""
+
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+import triton.language as tl
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from haarpool.haar.kernels import triton_graphs, triton_levels, triton_rows
+from haarpool.haar.kernels.layout import first_members
+
+HALF = True  # types of 16 bits are computed in float32, and so are the signals between the levels
+
+
+class Tuning(NamedTuple):
+    """Sizes of tiles, all powers of 2, and limits between the kernels."""
+
+    graph_nodes: int = 8192  # levels with more nodes per graph are large
+    graph_elements: int = 2048  # tile of short clusters in `triton_graphs`
+    graph_columns: int = 16
+    graph_warps: int = 4
+    few: int = 16  # small tile of short clusters
+    lane_elements: int = 2048  # tile of short clusters in `triton_levels`, and of short lists
+    lane_columns: int = 64
+    lane_warps: int = 4
+    unroll: int = 4
+    long: int = 64  # clusters and lists with more rows are long; tiles of them have as many rows
+    chunk: int = 1024  # at least; there are at most 4,096 chunks
+    list_entries: int = 2**14  # with fewer entries one launch sums all lists
+
+
+TUNING = Tuning()
+
+
+def analysis(x: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool) -> Tensor:
+    """Climb the chain, see `haarpool.haar.operators.analysis`."""
+    work = _Work.of(x, start, trees, skip, single)
+    out = x.new_empty(work.sizes[int(skip)], x.shape[1])
+    with torch.cuda.device_of(x):
+        for step in range(work.num_large):
+            coarse = out if single else work.signal(step)
+            _climb_large(work, step, x, coarse, out)
+            x = coarse
+        if not (single and work.num_large):
+            _launch_graphs(triton_graphs.climb_graphs, work, x, out)
+    return out
+
+
+def synthesis(
+    c: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool
+) -> Tensor:
+    """Descend the chain, see `haarpool.haar.operators.synthesis`."""
+    work = _Work.of(c, start, trees, skip, single)
+    out = c.new_empty(work.sizes[0], c.shape[1])
+    with torch.cuda.device_of(c):
+        if not (single and work.num_large):
+            y = work.signal(work.num_large - 1) if work.num_large else out
+            _launch_graphs(triton_graphs.descend_graphs, work, c, y)
+        for step in range(work.num_large - 1, -1, -1):
+            coarse = c if single else work.signal(step)
+            _descend_large(work, step, coarse, work.signal(step - 1) if step else out, c)
+    return out
+
+
+def gather_sum(x: Tensor, index: Tensor, start: Tensor | None, weight: Tensor | None) -> Tensor:
+    """Sum rows of a signal, see `haarpool.haar.operators.gather_sum`."""
+    num_entries, columns = index.shape[0], x.shape[1]
+    num_lists = num_entries if start is None else start.shape[0]
+    out = x.new_empty(num_lists, columns)
+    if num_lists == 0:
+        return out
+    index, weight = index.contiguous(), weight if weight is None else weight.contiguous()
+    start = start if start is None else start.contiguous()
+    acc, tile = _sum_type(x), _Tile.of(columns, num_entries / num_lists)
+    chunk, sums = _chunk(num_entries), None
+    with torch.cuda.device_of(x):
+        if start is not None and num_entries > TUNING.list_entries:
+            sums = x.new_empty(num_entries // chunk, columns, dtype=acc)
+            triton_rows.sum_chunks[tile.grid(sums.shape[0] * tile.rows, columns)](
+                x, sums, index, start, weight, num_lists, num_entries, columns,
+                CHUNK=chunk, LONG=TUNING.long, COLUMNS=tile.columns, ACC=_TYPES[acc],
+            )  # fmt: skip
+        triton_rows.sum_lists[tile.grid(num_lists, columns)](
+            x, out, index, start, weight, sums, num_lists, num_entries, columns,
+            LONG=TUNING.long, CHUNK=chunk, LANES=tile.rows,
+            COLUMNS=tile.columns, UNROLL=tile.unroll, ACC=_TYPES[acc],
+            num_warps=TUNING.lane_warps,
+        )  # fmt: skip
+    return out
+
+
+# ---------------------------------------------------------------------- all launches of a call
+
+_TYPES = {torch.float32: tl.float32, torch.float64: tl.float64}
+
+
+def _sum_type(x: Tensor) -> torch.dtype:
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
+class _Work(NamedTuple):
+    """A chain and what all launches of a call share."""
+
+    start: Tensor
+    trees: Sequence[Tensor]
+    sizes: list[int]  # number of nodes before each step, and behind the last
+    skip: bool
+    single: bool
+    columns: int
+    acc: torch.dtype  # of sums and of signals between the levels
+    num_large: int  # number of large levels, which come first
+    scratch: Tensor  # signals between the levels, see `triton_graphs`; none if `single`
+
+    @classmethod
+    def of(
+        cls, x: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool
+    ) -> _Work:
+        if start.stride(1) != 1 and start.shape[1] > 1:
+            start = start.contiguous()
+        steps = 1 if single else len(trees)
+        sizes = [tree.shape[1] for tree in trees[: steps + 1]]
+        sizes += [start.shape[1]] * (steps + 1 - len(sizes))  # the graphs
+        limit = TUNING.graph_nodes * start.shape[1]
+        num_large = sum(size > limit for size in sizes[:-1])
+        acc, columns = _sum_type(x), x.shape[1]
+        scratch = x if single else x.new_empty(sum(sizes[1:3]), columns, dtype=acc)
+        return cls(start, trees, sizes, skip, single, columns, acc, num_large, scratch)
+
+    def signal(self, step: int) -> Tensor:
+        """Return the signal behind a step."""
+        return self.scratch[self.sizes[1] :] if step % 2 else self.scratch[: self.sizes[1]]
+
+    def has_details(self, step: int) -> bool:
+        """Whether a step has details."""
+        return not (self.skip and step == 0)
+
+
+# `triton.cdiv` and `triton.next_power_of_2` take microseconds outside of kernels.
+def _ceil_divide(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def _power_of_2(n: int) -> int:
+    """Return the next power of 2."""
+    return 1 << (n - 1).bit_length()
+
+
+class _Tile(NamedTuple):
+    """Tile of clusters or of lists."""
+
+    rows: int
+    columns: int
+    unroll: int
+
+    @classmethod
+    def of(cls, columns: int, mean_length: float) -> _Tile:
+        width = min(_power_of_2(columns), TUNING.lane_columns)
+        return cls(min(TUNING.lane_elements // width, 256), width, _unroll(mean_length))
+
+    def grid(self, num_rows: int, columns: int) -> tuple[int, int]:
+        return _ceil_divide(num_rows, self.rows), _ceil_divide(columns, self.columns)
+
+
+def _unroll(mean_length: float) -> int:
+    return min(2 if mean_length <= 2 else 4, TUNING.unroll)
+
+
+def _chunk(num_positions: int) -> int:
+    return max(TUNING.chunk, _power_of_2(max(_ceil_divide(num_positions, 4096), 1)))
+
+
+# ---------------------------------------------------------------------- small levels
+
+
+def _launch_graphs(kernel: Any, work: _Work, source: Tensor, result: Tensor) -> None:
+    """Launch a kernel of `triton_graphs` for all steps from `work.num_large` on."""
+    done, num_graphs = work.num_large, work.start.shape[1]
+    trees = work.trees[min(done, len(work.trees) - 1) :]  # never empty
+    # Triton compiles a kernel for each combination of numbers that are multiples of 16, and cannot
+    # be told not to in a tuple. Odd numbers are none.
+    sizes = tuple(2 * tree.shape[1] + 1 for tree in trees)
+    columns = min(_power_of_2(work.columns), TUNING.graph_columns)
+    kernel[num_graphs, _ceil_divide(work.columns, columns)](
+        source, result, work.scratch, work.start, tuple(trees), sizes, work.start.stride(0),
+        num_graphs, work.sizes[1], done, work.columns, STEPS=len(work.sizes) - 1 - done,
+        SKIP=work.skip, SINGLE=work.single, DETAILS=work.has_details(done), LONG=TUNING.long,
+        LANES=min(TUNING.graph_elements // columns, 256), FEW=TUNING.few,
+        UNROLL=_unroll(work.sizes[0] / work.sizes[1]), COLUMNS=columns,
+        ACC=_TYPES[work.acc], num_warps=TUNING.graph_warps,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- large levels
+
+
+def _climb_large(work: _Work, step: int, x: Tensor, coarse: Tensor, out: Tensor) -> None:
+    level = _Level.of(work, step)
+    sums = None
+    if level.may_be_long:
+        sums = x.new_empty(level.chunk_grid[0], work.columns, dtype=work.acc)
+        triton_levels.climb_chunk_sums[level.chunk_grid](x, sums, *level.shared, **level.chunk)
+    triton_levels.climb_clusters[level.grid](
+        x, coarse, out, *level.shared, **level.details, **level.tile
+    )
+    if level.may_be_long:
+        triton_levels.climb_chunks[level.chunk_grid](
+            x, coarse, out, sums, *level.shared, **level.details, **level.chunk
+        )
+
+
+def _descend_large(work: _Work, step: int, coarse: Tensor, y: Tensor, c: Tensor) -> None:
+    level = _Level.of(work, step)
+    sums = None
+    if level.may_be_long:
+        sums = c.new_empty(level.chunk_grid[0], work.columns, dtype=work.acc)
+        if work.has_details(step):
+            triton_levels.descend_chunk_sums[level.chunk_grid](
+                c, sums, *level.shared, **level.chunk
+            )
+    triton_levels.descend_clusters[level.grid](
+        coarse, y, c, *level.shared, **level.details, **level.tile
+    )
+    if level.may_be_long:
+        triton_levels.descend_chunks[level.chunk_grid](
+            coarse, y, c, sums, *level.shared, **level.details, **level.chunk
+        )
+
+
+class _Level(NamedTuple):
+    """Arguments of the kernels of `triton_levels` for one step."""
+
+    shared: tuple[Any, ...]
+    details: dict[str, Any]
+    grid: tuple[int, int]
+    tile: dict[str, Any]
+    may_be_long: bool
+    chunk_grid: tuple[int, int]
+    chunk: dict[str, Any]
+
+    @classmethod
+    def of(cls, work: _Work, step: int) -> _Level:
+        size, num_clusters = work.sizes[step : step + 2]
+        start, tree, first = (
+            work.start,
+            work.trees[step],
+            first_members(work.start, work.trees, step),
+        )
+        num_graphs, columns = start.shape[1], work.columns
+        tile, chunk = _Tile.of(columns, size / num_clusters), _chunk(size)
+        base: dict[str, Any] = {
+            "SKIP": work.skip,
+            "SINGLE": work.single,
+            "ONE_GRAPH": num_graphs == 1,
+        }
+        base |= {"LONG": TUNING.long, "COLUMNS": tile.columns, "ACC": _TYPES[work.acc]}
+        return cls(
+            (tree, first, start, size, num_clusters, start.stride(0), num_graphs, work.sizes[1],
+             columns),
+            {"DETAILS": work.has_details(step)},
+            tile.grid(num_clusters, columns),
+            base | {"LANES": tile.rows, "UNROLL": tile.unroll, "num_warps": TUNING.lane_warps},
+            # All other clusters have at least one member.
+            size - num_clusters >= TUNING.long and _longest_cluster(tree, first) > TUNING.long,
+            (_ceil_divide(size, chunk), _ceil_divide(columns, tile.columns)),
+            base | {"CHUNK": chunk},
+        )  # fmt: skip
+
+
+class _Pending(NamedTuple):
+    """A number that the device computes for the host."""
+
+    value: Tensor
+    ready: torch.cuda.Event
+
+
+_longest: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # by tree: a number, or _Pending
+
+
+def _longest_cluster(tree: Tensor, first: Tensor) -> int:
+    """Return the size of the largest cluster of a level, or that of the level as long as unknown.
+
+    The first call with a tree starts to compute it, without waiting. It saves two of three launches
+    and changes no result.
+    """
+    known = _longest.get(tree)
+    if isinstance(known, int):
+        return known
+    unknown = tree.shape[1]
+    if not tree.is_cuda or torch.cuda.is_current_stream_capturing():
+        return unknown
+    if known is None:
+        behind = torch.cat([first[1:], first.new_full((1,), unknown)])
+        value = torch.empty((), dtype=first.dtype, pin_memory=True)
+        value.copy_((behind - first).max(), non_blocking=True)
+        ready = torch.cuda.Event()
+        ready.record()
+        _longest[tree] = _Pending(value, ready)
+        return unknown
+    if not known.ready.query():
+        return unknown
+    _longest[tree] = int(known.value)
+    return int(known.value)
