@@ -13,6 +13,7 @@ from haarpool.datasets.splits import Split
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import CPU, ProcessGroup, find_device, join_process_group
 from haarpool.training.loop import Progress, Trainer
+from haarpool.training.padded_step import PaddedStep
 from haarpool.training.run import make_network, start_run
 from haarpool.training.train import train_run
 from haarpool.training.trained_model import Scale
@@ -35,9 +36,92 @@ def started(y, **settings):
     )
 
 
-def trainer_of(run):
-    network = make_network(run.config, run.graphs, run.encoding)
-    return Trainer(network, run.batches, run.graphs, run.splits[0], run.config, 0, run.group)
+def trainer_of(run, dtype=torch.float32, **options):
+    network = make_network(run.config, run.graphs, run.encoding).to(run.group.device, dtype)
+    run.batches._flat["x"] = run.batches["x"].to(dtype)
+    split, config = run.splits[0], run.config
+    return Trainer(network, run.batches, run.graphs, split, config, 0, run.group, **options)
+
+
+# ---------------------------------------------------------------------- padded minibatches
+
+devices = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+PADDED = {
+    "arch": "2GIN16-HP-GIN16-SUM-FC16",
+    "dropout": 0.0,
+    "batch_size": 16,
+    "lr": 2.0**-8,  # the same number in float32, which a captured step reads
+    "epochs": 4,
+}
+
+
+def rings_run(device, **settings):
+    group = ProcessGroup(device=find_device(device))
+    return start_run(read_graphs("rings"), RunConfig(**PADDED | settings), group, progress=False)
+
+
+def losses_of_steps(trainer):
+    """Run one epoch and return the loss of each step."""
+    totals = [0.0]
+    trainer.run_epoch(lambda: totals.append(float(trainer._total_loss)))
+    return np.diff(totals)
+
+
+@devices
+def test_padded_steps_have_the_losses_of_plain_ones(device):
+    run = rings_run(device)
+    plain, padded = (losses_of_steps(trainer_of(run, padded=padded)) for padded in (False, True))
+    assert len(plain) == 12
+    np.testing.assert_allclose(padded, plain, rtol=LOOSER["training"])
+
+
+@devices
+def test_weights_after_a_padded_epoch_are_those_of_a_plain_one(device):
+    run, networks = rings_run(device), []
+    for padded in (False, True):
+        trainer = trainer_of(run, torch.float64, padded=padded)
+        trainer.run_epoch(lambda: None)
+        networks.append(trainer.network)
+    used = trainer._padded_steps[16]
+    assert used._calls == 12
+    assert (used._graph is not None) == (device == "cuda")
+    states = (network.state_dict() for network in networks)
+    torch.testing.assert_close(*states, rtol=0, atol=1e-8)
+
+
+@devices
+def test_a_minibatch_that_does_not_fit_is_not_padded(device, monkeypatch):
+    run, fits = rings_run(device), iter([True, False] * 6)
+    trainer, plain = trainer_of(run, torch.float64, padded=True), trainer_of(run, torch.float64)
+    monkeypatch.setattr(PaddedStep, "fits", lambda self, chosen: next(fits))
+    trainer.run_epoch(lambda: None)
+    assert trainer._padded_steps[16]._calls == 6
+    plain._padded = False
+    plain.run_epoch(lambda: None)
+    states = (t.network.state_dict() for t in (trainer, plain))
+    torch.testing.assert_close(*states, rtol=0, atol=1e-8)
+
+
+@devices
+def test_a_padded_run_resumes(device):
+    run = rings_run(device)
+    whole, first, second = (trainer_of(run, padded=True) for _ in range(3))
+    for _ in range(3):
+        whole.run_epoch(lambda: None)
+    first.run_epoch(lambda: None)
+    second.restore(first.progress, first.tensors())
+    for _ in range(2):
+        second.run_epoch(lambda: None)
+    states = (t.network.state_dict() for t in (whole, second))
+    torch.testing.assert_close(*states, rtol=LOOSER["training"], atol=1e-6)
+
+
+def test_who_is_padded():
+    run = rings_run("cpu")
+    assert not trainer_of(run)._padded  # the CPU gains nothing
+    assert trainer_of(run, padded=True)._padded
+    peers = rings_run("cpu", arch="2GIN16-TP-GIN16-SUM-FC16")
+    assert not trainer_of(peers, padded=True)._padded  # its shapes depend on values
 
 
 @pytest.mark.parametrize("task", ["classification", "weighted classes", "regression"])

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from inspect import signature
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -191,6 +192,8 @@ class _Linear(torch.autograd.Function):
         return _linear(name, x.movedim(in_dims[0], 0), arguments), 0
 
 
+# torch asks for the signature in every call; kept here, that takes less time.
+_Linear.forward.__signature__ = signature(_Linear.forward)  # type: ignore[attr-defined]
 _apply: Callable[[Tensor, str, Arguments], Tensor] = _Linear.apply
 
 

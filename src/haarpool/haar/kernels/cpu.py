@@ -89,9 +89,7 @@ class _Levels:
         self.start, self.trees = _array(start), [tree.numpy() for tree in trees]
         self.memory: Array | None = None
         self.single, self.num_steps = single, 1 if single else len(trees)
-        self.base = (
-            _array(detail_base(start, trees, skip, single)) if single else self.start[int(skip)]
-        )
+        self.base = _array(detail_base(start, trees, skip, single))
 
     def first(self, step: int) -> Array:
         """Return where clusters begin, as `layout.first_members` does."""

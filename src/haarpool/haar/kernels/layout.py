@@ -25,8 +25,8 @@ def first_members(start: Tensor, trees: Sequence[Tensor], step: int) -> Tensor:
 
 def detail_base(start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool) -> Tensor:
     """Return (G,) what DETAIL of a node is added to, which gives the row of its detail."""
-    if not single:
-        return start[int(skip)]
+    if skip or not single:
+        return start[int(skip)]  # with both there are no details
     # All coarse rows come first: those of other graphs are added, those of the graph are in DETAIL.
     num_coarse = start.new_full((1,), level_size(start, trees, 1))
     return start[0] + num_coarse - torch.cat([start[1, 1:], num_coarse])
