@@ -430,3 +430,19 @@ def test_compiled_once_for_all_batches(name):
         assert close(*gradients)
     assert counter.frame_count == 1
     torch.compiler.reset()
+
+
+@pytest.mark.slow
+def test_forward_mode_in_compiled_code_is_an_error():
+    """Operators of torch.library have no rule for it: torch would take the tangent for zero."""
+    torch.compiler.reset()
+    plan = ChainTensors.from_chains(MANY)
+    x = torch.randn(plan.sizes[0], 2)
+
+    def tangent(x):
+        return torch.func.jvp(lambda v: analysis(plan, v, 0), (x,), (x,))[1]
+
+    assert close(tangent(x), analysis(plan, x, 0), torch.float32)
+    with pytest.raises(Exception, match="HaarPoolError"):
+        torch.compile(tangent, fullgraph=True, backend="aot_eager")(x)
+    torch.compiler.reset()
