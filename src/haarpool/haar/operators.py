@@ -24,7 +24,9 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch._functorch import eager_transforms
 
+from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import ChainTensors, Tree
 from haarpool.haar.kernels.layout import first_members, level_size
 
@@ -135,6 +137,12 @@ def _linear(name: str, x: Tensor, arguments: Arguments) -> Tensor:
         result = _linear(name, rows.flatten(1), arguments)
         return result.reshape(result.shape[0], *rows.shape[1:]).movedim(0, -2)
     if torch.compiler.is_compiling():
+        if getattr(eager_transforms, "JVP_NESTING", 0):  # operators have no tangent: it would be 0
+            raise HaarPoolError(
+                "forward-mode derivatives outside of torch.compile",
+                "torch.func.jvp in compiled code",
+                "use torch.func.vjp or grad, or do not compile this function",
+            )
         compiled: Tensor = getattr(torch.ops.haarpool, name)(x, *arguments)
         return compiled
     return _apply(x, name, arguments)
