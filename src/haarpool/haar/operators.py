@@ -15,10 +15,8 @@ with forward-mode derivatives. For `torch.compile` and `torch.export` the maps a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from inspect import signature
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -200,9 +198,16 @@ class _Linear(torch.autograd.Function):
         return _linear(name, x.movedim(in_dims[0], 0), arguments), 0
 
 
-# torch asks for the signature in every call; kept here, that takes less time.
-_Linear.forward.__signature__ = signature(_Linear.forward)  # type: ignore[attr-defined]
-_apply: Callable[[Tensor, str, Arguments], Tensor] = _Linear.apply
+# `Function.apply` inspects the signature in every call, which takes longer than some kernels. That is
+# only needed inside of torch.func.
+_plain_apply = super(torch.autograd.Function, _Linear).apply
+
+
+def _apply(x: Tensor, name: str, arguments: Arguments) -> Tensor:
+    in_torch_func = torch._C._are_functorch_transforms_active()
+    apply = _Linear.apply if in_torch_func else _plain_apply
+    result: Tensor = apply(x, name, arguments)
+    return result
 
 
 # ---------------------------------------------------------------------- torch.compile, torch.export

@@ -17,6 +17,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from haarpool.haar.chain_tensors import Tree
 from haarpool.haar.kernels import triton_graphs, triton_levels, triton_rows
 from haarpool.haar.kernels.layout import first_members
 
@@ -26,12 +27,13 @@ HALF = True  # types of 16 bits are computed in float32, and so are the signals 
 class Tuning(NamedTuple):
     """Sizes of tiles, all powers of 2, and limits between the kernels."""
 
-    graph_nodes: int = 8192  # levels with more nodes per graph are large
+    graph_nodes: int = 8192  # graphs with more nodes are large
+    last_nodes: int = 2048  # and their levels, if they have more nodes than this
     graph_elements: int = 2048  # tile of short clusters in `triton_graphs`
     graph_columns: int = 16
     graph_warps: int = 4
     few: int = 16  # small tile of short clusters
-    lane_elements: int = 2048  # tile of short clusters in `triton_levels`, and of short lists
+    lane_elements: int = 1024  # tile of short clusters in `triton_levels`, and of short lists
     lane_columns: int = 64
     lane_warps: int = 4
     unroll: int = 4
@@ -131,7 +133,10 @@ class _Work(NamedTuple):
         steps = 1 if single else len(trees)
         sizes = [tree.shape[1] for tree in trees[: steps + 1]]
         sizes += [start.shape[1]] * (steps + 1 - len(sizes))  # the graphs
-        limit = TUNING.graph_nodes * start.shape[1]
+        # A program per graph is fastest for minibatches. Of large graphs it has the last levels.
+        is_large = sizes[0] > TUNING.graph_nodes * start.shape[1]
+        limit = min(TUNING.last_nodes if is_large else TUNING.graph_nodes, TUNING.graph_nodes)
+        limit *= start.shape[1]
         num_large = sum(size > limit for size in sizes[:-1])
         acc, columns = _sum_type(x), x.shape[1]
         scratch = x if single else x.new_empty(sum(sizes[1:3]), columns, dtype=acc)
@@ -251,12 +256,9 @@ class _Level(NamedTuple):
     @classmethod
     def of(cls, work: _Work, step: int) -> _Level:
         size, num_clusters = work.sizes[step : step + 2]
-        start, tree, first = (
-            work.start,
-            work.trees[step],
-            first_members(work.start, work.trees, step),
-        )
-        num_graphs, columns = start.shape[1], work.columns
+        start, tree = work.start, work.trees[step]
+        first = first_members(start, work.trees, step)
+        facts, num_graphs, columns = _facts(tree, first), start.shape[1], work.columns
         tile, chunk = _Tile.of(columns, size / num_clusters), _chunk(size)
         base: dict[str, Any] = {
             "SKIP": work.skip,
@@ -269,45 +271,56 @@ class _Level(NamedTuple):
              columns),
             {"DETAILS": work.has_details(step)},
             tile.grid(num_clusters, columns),
-            base | {"LANES": tile.rows, "UNROLL": tile.unroll, "num_warps": TUNING.lane_warps},
+            base
+            | {"LANES": tile.rows, "UNROLL": tile.unroll, "UNIT": facts.all_unit}
+            | {"num_warps": TUNING.lane_warps},
             # All other clusters have at least one member.
-            size - num_clusters >= TUNING.long and _longest_cluster(tree, first) > TUNING.long,
+            size - num_clusters >= TUNING.long and facts.longest > TUNING.long,
             (_ceil_divide(size, chunk), _ceil_divide(columns, tile.columns)),
             base | {"CHUNK": chunk},
         )  # fmt: skip
 
 
+class _Facts(NamedTuple):
+    """What the host knows about the clusters of a level."""
+
+    longest: int
+    all_unit: bool  # whether all masses are 1
+
+
 class _Pending(NamedTuple):
-    """A number that the device computes for the host."""
+    """Numbers that the device computes for the host."""
 
-    value: Tensor
-    ready: torch.cuda.Event
-
-
-_longest: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # by tree: a number, or _Pending
+    values: Tensor
+    ready: torch.cuda.Event | None
 
 
-def _longest_cluster(tree: Tensor, first: Tensor) -> int:
-    """Return the size of the largest cluster of a level, or that of the level as long as unknown.
+_known: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # by tree: _Facts or _Pending
 
-    The first call with a tree starts to compute it, without waiting. It saves two of three launches
-    and changes no result.
+
+def _facts(tree: Tensor, first: Tensor) -> _Facts:
+    """Return facts about a level; as long as they are unknown, the most general ones.
+
+    The first call with a tree starts to compute them, without waiting. They save two of three
+    launches and some reading, and change no result.
     """
-    known = _longest.get(tree)
-    if isinstance(known, int):
+    known = _known.get(tree)
+    if isinstance(known, _Facts):
         return known
-    unknown = tree.shape[1]
-    if not tree.is_cuda or torch.cuda.is_current_stream_capturing():
+    unknown = _Facts(tree.shape[1], False)
+    if tree.is_cuda and torch.cuda.is_current_stream_capturing():
         return unknown
     if known is None:
-        behind = torch.cat([first[1:], first.new_full((1,), unknown)])
-        value = torch.empty((), dtype=first.dtype, pin_memory=True)
-        value.copy_((behind - first).max(), non_blocking=True)
-        ready = torch.cuda.Event()
-        ready.record()
-        _longest[tree] = _Pending(value, ready)
+        count = torch.diff(first, append=first.new_full((1,), tree.shape[1]))
+        computed = torch.stack([count.max(), tree[Tree.MASS].max()])
+        values = torch.empty(2, dtype=tree.dtype, pin_memory=tree.is_cuda)
+        values.copy_(computed, non_blocking=True)
+        ready = torch.cuda.Event() if tree.is_cuda else None  # none in Triton's interpreter
+        if ready is not None:
+            ready.record()
+        known = _known[tree] = _Pending(values, ready)
+    if known.ready is not None and not known.ready.query():
         return unknown
-    if not known.ready.query():
-        return unknown
-    _longest[tree] = int(known.value)
-    return int(known.value)
+    longest, mass = known.values.tolist()
+    facts = _known[tree] = _Facts(longest, mass == 1)
+    return facts

@@ -84,7 +84,7 @@ def _climb_short(
         longest = tl.maximum(longest, tl.max(count))
         climb_lanes(
             x, coarse, out, tree, size, base, lane_cluster, begin,
-            tl.where(count > LONG, 0, count), columns, column, DETAILS, UNROLL, ACC,
+            tl.where(count > LONG, 0, count), columns, column, DETAILS, False, UNROLL, ACC,
         )  # fmt: skip
     return longest
 
@@ -132,7 +132,7 @@ def _descend_short(
         longest = tl.maximum(longest, tl.max(count))
         descend_lanes(
             coarse, y, c, tree, size, base, lane_cluster, begin,
-            tl.where(count > LONG, 0, count), columns, column, DETAILS, UNROLL, ACC,
+            tl.where(count > LONG, 0, count), columns, column, DETAILS, False, UNROLL, ACC,
         )  # fmt: skip
     return longest
 

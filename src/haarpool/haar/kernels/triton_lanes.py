@@ -4,7 +4,7 @@ Formulas as in `triton_tiles`. All weights follow from the masses on the way.
 """
 
 # mypy: ignore-errors
-# ruff: noqa: RUF005
+# ruff: noqa: RET505, RUF005
 
 import triton
 import triton.language as tl
@@ -36,9 +36,17 @@ def cluster_range(first, cluster, end_cluster, end):
 
 
 @triton.jit
+def _mass(tree, size, member, inside, UNIT: tl.constexpr):
+    if UNIT:
+        return inside.to(tl.int32)
+    else:
+        return tl.load(tree_row(tree, size, MASS) + member, inside, other=0)
+
+
+@triton.jit
 def climb_lanes(
     x, coarse, out, tree, size, base, cluster, begin, count, columns, column,
-    DETAILS: tl.constexpr, UNROLL: tl.constexpr, ACC: tl.constexpr,
+    DETAILS: tl.constexpr, UNIT: tl.constexpr, UNROLL: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """Walk along each cluster from the last member to the first.
 
@@ -55,6 +63,7 @@ def climb_lanes(
         columns: Number of columns of the signal.
         column: Columns of the tile.
         DETAILS: Whether details are written.
+        UNIT: Whether all masses are known to be 1.
         UNROLL: Members to load at once.
         ACC: Data type of the sums.
     """
@@ -69,8 +78,7 @@ def climb_lanes(
             inside = walked + u < count
             position = begin + (count - 1 - walked - u)
             member = tl.load(tree_row(tree, size, MEMBER) + position, inside, other=0)
-            mass = tl.load(tree_row(tree, size, MASS) + member, inside, other=0)
-            masses = masses + (mass,)
+            masses = masses + (_mass(tree, size, member, inside, UNIT),)
             signals = signals + (load_rows(x, member, inside, columns, column, ACC),)
         for u in tl.static_range(UNROLL):
             m, rest, f = masses[u].to(ACC), later.to(ACC), signals[u]
@@ -89,7 +97,7 @@ def climb_lanes(
 @triton.jit
 def descend_lanes(
     coarse, y, c, tree, size, base, cluster, begin, count, columns, column,
-    DETAILS: tl.constexpr, UNROLL: tl.constexpr, ACC: tl.constexpr,
+    DETAILS: tl.constexpr, UNIT: tl.constexpr, UNROLL: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """Walk from the first member to the last: the transpose of `climb_lanes`, same arguments.
 
@@ -109,7 +117,7 @@ def descend_lanes(
             position = begin + walked + u
             member = tl.load(tree_row(tree, size, MEMBER) + position, inside, other=0)
             members = members + (member,)
-            masses = masses + (tl.load(tree_row(tree, size, MASS) + member, inside, other=0),)
+            masses = masses + (_mass(tree, size, member, inside, UNIT),)
             if DETAILS:
                 has_detail = walked + u + 1 < count
                 d = load_rows(c, row + walked + u, has_detail, columns, column, ACC)

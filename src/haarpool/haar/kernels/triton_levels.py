@@ -64,8 +64,8 @@ def _base_at(
 def climb_clusters(
     x, coarse, out, tree, first, start, size, num_clusters, stride, num_graphs, half, columns,
     SKIP: tl.constexpr, SINGLE: tl.constexpr, ONE_GRAPH: tl.constexpr, DETAILS: tl.constexpr,
-    LONG: tl.constexpr, LANES: tl.constexpr, COLUMNS: tl.constexpr, UNROLL: tl.constexpr,
-    ACC: tl.constexpr,
+    UNIT: tl.constexpr, LONG: tl.constexpr, LANES: tl.constexpr, COLUMNS: tl.constexpr,
+    UNROLL: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """Walk along each short cluster from the last member to the first.
 
@@ -86,6 +86,7 @@ def climb_clusters(
         SINGLE: Whether there is one step only.
         ONE_GRAPH: Whether num_graphs is 1.
         DETAILS: Whether this step has details.
+        UNIT: Whether all masses are known to be 1.
         LONG: Clusters with more members are left to `climb_chunks`.
         LANES: Clusters of a tile.
         COLUMNS: Columns of a tile.
@@ -101,7 +102,7 @@ def climb_clusters(
     )
     climb_lanes(
         x, coarse, out, tree, size, base, cluster, begin, count, columns, column,
-        DETAILS, UNROLL, ACC,
+        DETAILS, UNIT, UNROLL, ACC,
     )  # fmt: skip
 
 
@@ -109,8 +110,8 @@ def climb_clusters(
 def descend_clusters(
     coarse, y, c, tree, first, start, size, num_clusters, stride, num_graphs, half, columns,
     SKIP: tl.constexpr, SINGLE: tl.constexpr, ONE_GRAPH: tl.constexpr, DETAILS: tl.constexpr,
-    LONG: tl.constexpr, LANES: tl.constexpr, COLUMNS: tl.constexpr, UNROLL: tl.constexpr,
-    ACC: tl.constexpr,
+    UNIT: tl.constexpr, LONG: tl.constexpr, LANES: tl.constexpr, COLUMNS: tl.constexpr,
+    UNROLL: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """Walk along each short cluster from the first member to the last.
 
@@ -126,7 +127,7 @@ def descend_clusters(
     )
     descend_lanes(
         coarse, y, c, tree, size, base, cluster, begin, count, columns, column,
-        DETAILS, UNROLL, ACC,
+        DETAILS, UNIT, UNROLL, ACC,
     )  # fmt: skip
 
 

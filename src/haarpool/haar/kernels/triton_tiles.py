@@ -39,14 +39,17 @@ def tree_row(tree, size, ROW: tl.constexpr):
 def load_rows(x, row, mask, columns, column, ACC: tl.constexpr):
     """Load a tile of x, zero where the mask is false."""
     address = x + row.to(tl.int64)[:, None] * columns + column[None, :]
-    return tl.load(address, mask[:, None] & (column < columns)[None, :], other=0).to(ACC)
+    mask = mask[:, None] & (column < columns)[None, :]
+    # A row is read once: it need not stay in the cache.
+    return tl.load(address, mask, other=0, eviction_policy="evict_first").to(ACC)
 
 
 @triton.jit
 def store_rows(x, row, value, mask, columns, column):
     """Store a tile."""
     address = x + row.to(tl.int64)[:, None] * columns + column[None, :]
-    tl.store(address, value, mask[:, None] & (column < columns)[None, :])
+    mask = mask[:, None] & (column < columns)[None, :]
+    tl.store(address, value, mask, eviction_policy="evict_first")
 
 
 @triton.jit
