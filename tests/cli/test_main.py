@@ -11,7 +11,8 @@ from haarpool import cli
 from helpers.commands import HAARPOOL, run_main, run_process, run_python
 
 COMMANDS = [
-    "chain", "plot", "plot chain", "cache", "methods", "train", "predict", "info", "completion",
+    "chain", "plot", "plot chain", "bench", "cache", "methods", "train", "predict", "info",
+    "completion",
 ]  # fmt: skip
 
 

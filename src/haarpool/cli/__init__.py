@@ -33,8 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Arguments of the command; by default those of the process.
 
     Returns:
-        The exit code: 0, 2 for bad input (with one line on stderr), 130 after Ctrl-C, 143 after
-        SIGTERM.
+        The exit code: 0, 1 if a benchmark misses a limit, 2 for bad input (with one line on
+        stderr), 130 after Ctrl-C, 143 after SIGTERM.
     """
     parser = make_parser()
     parsed = parser.parse_args(arguments)
@@ -53,8 +53,9 @@ def _run(parsed: argparse.Namespace) -> int:
             for module in parsed.loads:
                 import_module(module)
         with _handle_signals(_raise_interrupt):
-            parsed.run(parsed)
+            code: int | None = parsed.run(parsed)
             sys.stdout.flush()
+            return code or 0
     except BrokenPipeError:  # `haarpool ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (HaarPoolError, OSError) as error:  # OSError: no permission, disk full

@@ -11,7 +11,8 @@ from haarpool.chains.recipe import Recipe
 from haarpool.cli.flags import add_settings
 
 COMMANDS = (
-    "train", "predict", "report", "info", "chain", "methods", "plot", "cache", "completion",
+    "train", "predict", "report", "info", "chain", "methods", "plot", "bench", "cache",
+    "completion",
 )  # fmt: skip
 DATASET = "dataset name, folder in TU layout, CSV file with SMILES, or .pt list of Data"
 
@@ -21,13 +22,21 @@ _EXAMPLES = """examples:
 """
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help in which the longest name of a command and its summary share a line."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        self._action_max_length = 4 + max(map(len, COMMANDS))  # argparse forgets the indent
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Make the parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="haarpool",
         description="Haar graph pooling: train on graphs, predict, build chains of graphs.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=f"haarpool {__version__}")
     parser.set_defaults(run=None, debug=False)

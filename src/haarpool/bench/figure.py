@@ -1,0 +1,132 @@
+"""The figure of the benchmarks, drawn from the lines of the JSON file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from haarpool._files import atomic_write
+
+_COLOURS = {
+    "HaarPooling, haar": "#c0392b",
+    "HaarPooling, vertex": "#e67e22",
+    "TopKPooling": "#1f4e79",
+    "SAGPooling": "#3b8ed0",
+    "ASAPooling": "#76c1ec",
+    "EdgePooling": "#7f8c8d",
+    "DiffPool": "#8e44ad",
+    "EigenPooling": "#27ae60",
+}
+_WAYS = {"captured": "#c0392b", "plain": "#3b8ed0", "compiled": "#8e9aa5"}
+JsonLine = Mapping[str, Any]
+
+
+def draw(lines: Sequence[JsonLine], machine: Mapping[str, Any], path: Path) -> None:
+    """Draw the parts that the lines belong to.
+
+    Args:
+        lines: Lines as `Line.as_json` returns them.
+        machine: What `describe_machine` returned.
+        path: The PNG file to write.
+    """
+    timed = [line for line in lines if line["median_ms"] is not None or line["part"] == "memory"]
+    panels = [
+        (panel, chosen)
+        for part, panel in _PANELS.items()
+        if (chosen := [line for line in timed if line["part"] == part and line["case"]])
+    ]
+    rows = max((len(panels) + 1) // 2, 1)
+    figure = Figure(figsize=(11, 4.2 * rows), layout="constrained")
+    for number, (panel, chosen) in enumerate(panels, 1):
+        panel(figure.add_subplot(rows, 2, number), chosen)
+    figure.suptitle(
+        f"{machine.get('gpu') or machine['processor']}, torch {machine['torch']}", fontsize=10
+    )
+    with atomic_write(path) as partial:
+        figure.savefig(partial, format="png", dpi=130)
+
+
+def _draw_timing(axes: Axes, lines: Sequence[JsonLine]) -> None:
+    """Draw ms over nodes per layer, forward only."""
+    forward = [line for line in lines if line["case"]["mode"] == "forward"]
+    for layer, way in dict.fromkeys((x["case"]["layer"], x["case"]["way"]) for x in forward):
+        points = [x for x in forward if (x["case"]["layer"], x["case"]["way"]) == (layer, way)]
+        label = f"{layer}{', captured' * (way == 'captured')}"
+        style = "o-" if way == "eager" else "o--"
+        _plot(axes, points, "median_ms", label, style, _COLOURS[layer])
+    _finish(axes, "one pooling layer, forward, 50 graphs", "nodes per graph", "ms")
+
+
+def _draw_transforms(axes: Axes, lines: Sequence[JsonLine]) -> None:
+    """Draw copies over nodes per map, 64 columns."""
+    chosen = [x for x in lines if (x["case"]["chain"], x["case"]["columns"]) == _MAIN_CHAIN]
+    for name in ("adjoint", "forward_transform", "compress", "expand"):
+        points = [x for x in chosen if x["case"]["map"] == name]
+        _plot(axes, points, "value", name, "o-", None)
+    _finish(axes, "transforms, clusters of 4, 64 columns", "nodes", "copies of x")
+
+
+def _draw_training(axes: Axes, lines: Sequence[JsonLine]) -> None:
+    """Draw ms per step as bars."""
+    tokens = list(dict.fromkeys(x["case"]["pooling"] for x in lines))
+    ways = [way for way in _WAYS if any(x["case"]["way"] == way for x in lines)]
+    for number, way in enumerate(ways):
+        points = [x for x in lines if x["case"]["way"] == way]
+        offset = 0.8 * (number - (len(ways) - 1) / 2) / len(ways)
+        where = [tokens.index(x["case"]["pooling"]) + offset for x in points]
+        heights = [x["median_ms"] for x in points]
+        axes.bar(where, heights, 0.8 / len(ways), label=way, color=_WAYS[way])
+    axes.set_xticks(range(len(tokens)), tokens)
+    dataset = lines[0]["case"]["dataset"]
+    axes.set_title(f"a training step, {dataset}, 32 graphs", fontsize=10)
+    axes.set_ylabel("ms")
+    axes.legend(fontsize=7, frameon=False)
+
+
+def _draw_memory(axes: Axes, lines: Sequence[JsonLine]) -> None:
+    """Draw the peak memory as horizontal bars."""
+    known = [line for line in lines if line["value"] is not None][::-1]
+    names = [
+        case.get("layer") or f"{case['map']}, {case['chain']}"
+        for case in (line["case"] for line in known)
+    ]
+    axes.barh(names, [line["value"] for line in known], color="#3b8ed0")
+    axes.tick_params(axis="y", labelsize=7)
+    axes.set_xscale("symlog")
+    axes.set_title("peak memory beyond the input", fontsize=10)
+    axes.set_xlabel("times the size of x")
+
+
+def _plot(
+    axes: Axes,
+    points: Sequence[JsonLine],
+    key: str,
+    label: str,
+    style: str,
+    colour: str | None,
+) -> None:
+    """Draw a value of some lines over the number of nodes."""
+    nodes, values = [x["case"]["nodes"] for x in points], [x[key] for x in points]
+    axes.plot(nodes, values, style, label=label, color=colour, markersize=3)
+
+
+def _finish(axes: Axes, title: str, x: str, y: str) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_title(title, fontsize=10)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+_MAIN_CHAIN = ("clusters of 4", 64)
+_PANELS: Mapping[str, Callable[[Axes, Sequence[JsonLine]], None]] = {
+    "timing": _draw_timing,
+    "transforms": _draw_transforms,
+    "training": _draw_training,
+    "memory": _draw_memory,
+}

@@ -1,0 +1,113 @@
+"""The minibatches and pooling layers of the parts `timing` and `memory`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+from torch_geometric.nn import ASAPooling, EdgePooling, SAGPooling, TopKPooling
+
+from haarpool.bench.measure import Action, Settings, free_memory
+from haarpool.nn import EigenPooling, HaarPooling
+from haarpool.nn.peers.diffpool import DiffPool
+from haarpool.nn.peers.eigenpool import AddEigenModes
+
+COLUMNS, DENSITY = 64, 0.1
+OWN = ("HaarPooling, haar", "HaarPooling, vertex")
+SLOW = ("EdgePooling",)  # a Python loop over all edges
+# Memory of forward and backward per pair of nodes in a graph, measured on a processor; without an
+# entry it is small.
+BYTES_PER_PAIR = {"ASAPooling": 400, "DiffPool": 60}
+
+
+def num_graphs(settings: Settings) -> int:
+    """Return the number of graphs of a minibatch."""
+    return 4 if settings.quick else 50
+
+
+def node_counts(settings: Settings) -> tuple[int, ...]:
+    """Return the numbers of nodes per graph."""
+    return (20,) if settings.quick else (200, 500, 800, 1100)
+
+
+def random_graph(num_nodes: int, rng: np.random.Generator) -> Data:
+    """Make a graph in which each pair of nodes has an edge with probability 0.1."""
+    pairs = np.stack(np.nonzero(np.triu(rng.random((num_nodes, num_nodes)) < DENSITY, 1)))
+    edges = np.concatenate([pairs, pairs[::-1]], axis=1)
+    edges = edges[:, np.lexsort(edges[::-1])]
+    x = rng.standard_normal((num_nodes, COLUMNS), np.float32)
+    return Data(x=torch.from_numpy(x), edge_index=torch.from_numpy(edges))
+
+
+def random_minibatch(num_nodes: int, settings: Settings) -> Any:
+    """Make a minibatch of random graphs with chains that halve the nodes down to one."""
+    rng = np.random.default_rng(num_nodes)
+    levels = math.ceil(math.log2(num_nodes))
+    transform = AddEigenModes(num_modes=2, num_levels=levels, method="matching")
+    graphs = (random_graph(num_nodes, rng) for _ in range(num_graphs(settings)))
+    batch = Batch.from_data_list([transform(graph) for graph in graphs]).to(settings.device)
+    batch.x.requires_grad_()  # as after a convolution
+    return batch
+
+
+def lacks_memory(name: str, num_nodes: int, settings: Settings) -> str:
+    """Return why a layer is left out if there is too little memory for it, else ""."""
+    needed = BYTES_PER_PAIR.get(name, 0) * num_graphs(settings) * num_nodes**2
+    enough = needed < 0.7 * free_memory(settings)
+    return "" if enough else f"left out: needs about {needed / 1e9:.0f} GB"
+
+
+class Layer(NamedTuple):
+    """A pooling layer with its input.
+
+    Attributes:
+        forward: Returns the pooled features.
+        inputs: What the backward pass differentiates by: features and weights.
+    """
+
+    forward: Callable[[], Tensor]
+    inputs: list[Tensor]
+
+    def with_backward(self) -> Action:
+        """Return forward and backward as an action."""
+        gradient = torch.zeros(0, 0)
+
+        def action() -> None:
+            nonlocal gradient
+            out = self.forward()
+            if gradient.shape != out.shape:
+                gradient = torch.ones_like(out)
+            torch.autograd.grad(out, self.inputs, gradient, allow_unused=True)
+
+        return action
+
+
+def layers(batch: Any) -> dict[str, Layer]:
+    """Make all poolings of a minibatch; each keeps half of the nodes.
+
+    Args:
+        batch: What `random_minibatch` returned.
+    """
+    torch.manual_seed(0)
+    x, edges, graph = batch.x, batch.edge_index, batch.batch
+    num_clusters = max(len(x) // batch.num_graphs // 2, 1)
+    poolings: dict[str, tuple[torch.nn.Module, Callable[[Any], Any]]] = {
+        OWN[0]: (HaarPooling(0), lambda pool: pool(x, batch)),
+        OWN[1]: (HaarPooling(0, "vertex"), lambda pool: pool(x, batch)),
+        "EigenPooling": (EigenPooling(0), lambda pool: pool(x, batch)),
+        "TopKPooling": (TopKPooling(COLUMNS), lambda pool: pool(x, edges, batch=graph)),
+        "SAGPooling": (SAGPooling(COLUMNS), lambda pool: pool(x, edges, batch=graph)),
+        "ASAPooling": (ASAPooling(COLUMNS), lambda pool: pool(x, edges, batch=graph)),
+        "DiffPool": (DiffPool(COLUMNS, num_clusters), lambda pool: pool(x, edges, batch=graph)),
+        "EdgePooling": (EdgePooling(COLUMNS), lambda pool: pool(x, edges, graph)),
+    }
+    return {name: _layer(pool.to(x.device), call, x) for name, (pool, call) in poolings.items()}
+
+
+def _layer(pool: torch.nn.Module, call: Callable[[Any], Any], x: Tensor) -> Layer:
+    return Layer(lambda: call(pool)[0], [x, *pool.parameters()])

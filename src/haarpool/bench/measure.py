@@ -1,0 +1,231 @@
+"""How time and memory are measured.
+
+The actions of a comparison run in turns, so that a change of the machine's speed meets all of them,
+and the median over the rounds counts. Compiling and first allocations are not measured.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import time
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+Action = Callable[[], object]
+Result = TypeVar("Result")
+
+MIN_ROUNDS = 3
+BLOCK_MS = 4.0  # an action is repeated for at least this long between two looks at the clock
+MAX_CALLS = 500
+SLOW_MS = 500.0  # such an action needs no further warm-up
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all parts know.
+
+    Attributes:
+        device: The device to measure.
+        quick: Use tiny sizes and no limits; this only shows that everything runs.
+    """
+
+    device: torch.device
+    quick: bool = False
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the device is a GPU with CUDA."""
+        return self.device.type == "cuda"
+
+    @property
+    def max_rounds(self) -> int:
+        """Number of rounds of fast actions."""
+        return 3 if self.quick else 21
+
+    @property
+    def seconds(self) -> float:
+        """Time for all rounds of an action; slow actions exceed it."""
+        return 0.02 if self.quick else 1.0
+
+
+@dataclass(frozen=True)
+class Times:
+    """Times of one action in ms, one per round.
+
+    Attributes:
+        values: The times; none if the action failed or was left out.
+        error: Why there are none.
+    """
+
+    values: tuple[float, ...] = ()
+    error: str = ""
+
+    @property
+    def median(self) -> float:
+        """The median, NaN if there are no times."""
+        return float(np.median(self.values)) if self.values else math.nan
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """The first and the third quartile."""
+        if not self.values:
+            return (math.nan, math.nan)
+        low, high = np.percentile(self.values, [25, 75])
+        return float(low), float(high)
+
+    def divided_by(self, number: int) -> Times:
+        """Return the times of one of several equal steps of the action."""
+        return Times(tuple(value / number for value in self.values), self.error)
+
+
+def measure(
+    actions: Mapping[str, Action], settings: Settings, *, once: Collection[str] = ()
+) -> dict[str, Times]:
+    """Measure some actions in turns; slow ones take part in the first rounds only.
+
+    Args:
+        actions: Actions by name.
+        settings: Device and number of rounds.
+        once: Names of slow actions, which are called once and without warm-up.
+
+    Returns:
+        Times by name; those of an action that raises an exception hold its message.
+    """
+    times: dict[str, list[float]] = {name: [] for name in actions}
+    errors: dict[str, str] = {}
+    calls, rounds = dict[str, int](), dict[str, int]()
+    for name, action in actions.items():
+        try:
+            if name in once:
+                times[name].append(_block(action, 1, settings))
+                continue
+            spent = max(_warm_up(action, settings), 1e-6)
+        except Exception as error:  # for example out of memory; the others go on
+            errors[name] = describe(error)
+            if settings.on_gpu:
+                torch.cuda.empty_cache()
+            continue
+        calls[name] = min(math.ceil(BLOCK_MS / spent), MAX_CALLS)
+        fitting = int(1000 * settings.seconds / (calls[name] * spent))
+        rounds[name] = min(max(fitting, MIN_ROUNDS), settings.max_rounds)
+    for turn in range(max(rounds.values(), default=0)):
+        for name, number in calls.items():
+            if turn < rounds[name]:
+                times[name].append(_block(actions[name], number, settings))
+    return {name: Times(tuple(times[name]), errors.get(name, "")) for name in actions}
+
+
+def _warm_up(action: Action, settings: Settings) -> float:
+    """Call an action until its time is typical, and return that time in ms."""
+    spent = 0.0
+    _block(action, 1, settings)  # compiles
+    for _ in range(3):
+        spent = _block(action, 1, settings)
+        if spent > SLOW_MS:
+            break
+    return spent
+
+
+def _block(action: Action, calls: int, settings: Settings) -> float:
+    """Return the ms per call of several calls."""
+    if not settings.on_gpu:
+        start = time.perf_counter()
+        for _ in range(calls):
+            action()
+        return 1000 * (time.perf_counter() - start) / calls
+    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+    torch.cuda.synchronize()
+    first.record()
+    for _ in range(calls):
+        action()
+    last.record()
+    last.synchronize()
+    return float(first.elapsed_time(last)) / calls
+
+
+def captured(action: Action) -> Action:
+    """Return the replay of an action that is captured in a CUDA graph."""
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            action()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        action()
+    replay: Action = graph.replay
+    return replay
+
+
+def in_new_process(function: Callable[..., Result], *arguments: Any) -> Result:
+    """Call a function in a new process: a failed capture leaves the old one unusable."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        return executor.submit(function, *arguments).result()
+
+
+def describe(error: BaseException) -> str:
+    """Return the type and the first line of an exception."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:160]}" if lines else type(error).__name__
+
+
+# ---------------------------------------------------------------------- memory
+
+
+def peak_memory(action: Action, settings: Settings) -> int:
+    """Return the bytes that an action takes at its peak, its result included.
+
+    On a processor this is the growth of the process; memory that an earlier call has left to the
+    process does not count.
+    """
+    action()  # compiles
+    if settings.on_gpu:
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        action()
+        torch.cuda.synchronize()
+        return torch.cuda.max_memory_allocated() - before
+    with suppress(AttributeError):  # of other C libraries
+        ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
+    before = _from_proc("/proc/self/status", "VmRSS")
+    action()
+    return max(_from_proc("/proc/self/status", "VmHWM") - before, 0)
+
+
+def free_memory(settings: Settings) -> float:
+    """Return the bytes that are free on the device."""
+    if settings.on_gpu:
+        cached = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+        return torch.cuda.mem_get_info()[0] + cached
+    if Path("/proc/meminfo").exists():
+        return _from_proc("/proc/meminfo", "MemAvailable")
+    return math.inf
+
+
+def _from_proc(file: str, key: str) -> int:
+    lines = Path(file).read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key + ":"))
+
+
+@dataclass
+class Stopwatch:
+    """Seconds since it was made."""
+
+    start: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """The seconds so far."""
+        return time.perf_counter() - self.start

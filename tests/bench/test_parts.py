@@ -1,0 +1,70 @@
+"""What the parts measure: the layers, the large chains, the growth."""
+
+import pytest
+import torch
+
+from haarpool.bench import growth, timing
+from haarpool.bench.layers import OWN, lacks_memory, layers, random_minibatch
+from haarpool.bench.measure import Settings, Times
+from haarpool.bench.transforms import plan
+
+CPU = Settings(torch.device("cpu"), quick=True)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")  # PyG, in ASAPooling
+def test_all_layers_keep_about_half_of_the_nodes():
+    batch = random_minibatch(20, CPU)
+    for name, layer in layers(batch).items():
+        assert 0.4 <= len(layer.forward()) / len(batch.x) <= 0.8, name
+        layer.with_backward()()
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes"),
+    [
+        ("clusters of 4", (100, 25, 7, 2, 1)),
+        ("shuffled", (100, 25, 7, 2, 1)),
+        ("pairs", (100, 50, 25, 13, 7, 4, 2, 1)),
+        ("one cluster", (100, 1)),
+    ],
+)
+def test_large_chains(kind, sizes):
+    assert plan(100, kind, CPU.device).sizes == sizes
+
+
+def test_a_layer_that_takes_too_long_is_left_out_at_larger_sizes(monkeypatch):
+    def measure(actions, settings, once):
+        slow = timing.TOO_SLOW_MS + 1
+        return {name: Times((slow if name == "EdgePooling" else 1.0,)) for name in actions}
+
+    monkeypatch.setattr(timing, "measure", measure)
+    monkeypatch.setattr(timing, "node_counts", lambda settings: (10, 12))
+    lines = [line for line in timing.run(CPU) if line.case["layer"] == "EdgePooling"]
+    assert [bool(line.error) for line in lines] == [False, False, True, True]
+    assert all(line.passed for line in lines)
+
+
+def test_a_layer_that_needs_too_much_memory_is_left_out(monkeypatch):
+    assert lacks_memory("ASAPooling", 20, CPU) == ""
+    monkeypatch.setattr("haarpool.bench.layers.free_memory", lambda settings: 5e9)
+    full = Settings(CPU.device)
+    assert lacks_memory("ASAPooling", 500, full) == "left out: needs about 5 GB"
+    assert lacks_memory("TopKPooling", 1500, full) == ""
+
+
+def test_limits_hold_for_own_layers_on_a_gpu_only():
+    gpu, times = Settings(torch.device("cuda")), Times((1.0,))
+    for name in (*OWN, "SAGPooling"):
+        line = timing._line(name, "forward", 200, times, Times((9.0,)), gpu)
+        assert line.passed is (name not in OWN)
+        line = timing._line(name, "forward", 200, times, Times((9.0,)), CPU)
+        assert line.passed
+
+
+def test_growth_is_the_slope_of_log_time(monkeypatch):
+    def measure(actions, settings):
+        return {name: Times((float(name.split()[1]) ** 1.5,)) for name in actions}
+
+    monkeypatch.setattr(growth, "measure", measure)
+    *_, line = growth.run(CPU)
+    assert line.value == pytest.approx(1.5)

@@ -1,0 +1,48 @@
+"""Lines of the table and the JSON file."""
+
+import json
+import math
+
+import pytest
+
+from haarpool.bench.measure import Times
+from haarpool.bench.results import Line, write_json
+
+
+@pytest.mark.parametrize(
+    ("line", "passed"),
+    [
+        (Line("p", "no limit", 3.0), True),
+        (Line("p", "inside", 3.0, at_least=2, at_most=3), True),
+        (Line("p", "below", 1.0, at_least=2), False),
+        (Line("p", "above", 4.0, at_most=3), False),
+        (Line("p", "failed", error="out of memory"), False),
+        (Line("p", "a peer failed", error="out of memory", optional=True), True),
+        (Line("p", "limit without value", at_most=3, optional=True), False),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_limits(line, passed):
+    assert line.passed is passed
+    assert ("FAILED" in str(line)) is not passed
+    assert line.error in str(line)
+
+
+def test_json_has_median_quartiles_rounds_and_limits(tmp_path):
+    line = Line("p", "x", 2.0, "copies", Times((1.0, 2.0, 3.0)), at_most=3, case={"nodes": 5})
+    (read,) = write_json(tmp_path / "b.json", {"cores": 2}, [line])
+    assert read == json.loads((tmp_path / "b.json").read_text())["lines"][0]
+    assert (read["median_ms"], read["quartiles_ms"], read["rounds"]) == (2.0, [1.5, 2.5], 3)
+    assert (read["value"], read["at_most"], read["passed"]) == (2.0, 3, True)
+    assert math.isnan(Line("p", "x").value)
+    assert Line("p", "x").as_json()["value"] is None
+
+
+def test_other_parts_of_the_same_machine_stay(tmp_path):
+    path = tmp_path / "b.json"
+    write_json(path, {"cores": 2}, [Line("a", "old", 1.0), Line("b", "old", 1.0)])
+    kept = write_json(path, {"cores": 2}, [Line("b", "new", 1.0)])
+    assert [(line["part"], line["name"]) for line in kept] == [("a", "old"), ("b", "new")]
+    assert len(write_json(path, {"cores": 4}, [Line("b", "new", 1.0)])) == 1
+    path.write_text("damaged")
+    assert len(write_json(path, {"cores": 4}, [Line("b", "new", 1.0)])) == 1
