@@ -44,10 +44,9 @@ wheel: $(VENV)/installed ## build the wheel and use it in a new environment with
 	build/wheel/env/bin/$(PIP_INSTALL) build/wheel/*.whl
 	cd build/wheel && env/bin/python $(WHEEL_WARNINGS) ../../tests/helpers/installed_wheel.py
 
-bench: $(VENV)/installed ## benchmarks into results/
-	$(BIN)/python benchmarks/core.py
+bench: $(VENV)/installed ## measure speed and memory, write results/
+	$(BIN)/haarpool bench
 	$(BIN)/python benchmarks/clustering.py
-	$(BIN)/python benchmarks/layers.py
 	$(BIN)/python benchmarks/training.py
 
 clean: ## remove what the other targets made

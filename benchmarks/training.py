@@ -1,4 +1,4 @@
-"""Measure the speed of training and the memory of prediction.
+"""Measure the overhead of the training loop and the memory of prediction.
 
     HAARPOOL_DATA=... python benchmarks/training.py [--out results/training.json]
 
@@ -6,8 +6,8 @@ The exit code is 1 if a result is outside its limits.
 
 Steps: the loop of `haarpool train` (select a batch, loss, gradient, Adam, progress bar) is compared
 with a minimal hand-written loop over ready-made batches. Times are the minimum of several rounds;
-each round runs all loops. For information: a loop over PyG's DataLoader, and the loops of Lightning
-Fabric and Accelerate if they are installed.
+each round runs all loops. For information: the loops of Lightning Fabric and Accelerate if they are
+installed. `haarpool bench` measures the time of a step.
 Memory: the peak of `haarpool predict` on 10,000 and on 100,000 molecules in a CSV file, each in its
 own process.
 """
@@ -29,11 +29,9 @@ from typing import Any
 import numpy as np
 import torch
 import torch_geometric
-from torch_geometric.loader import DataLoader
 
 from common import Result, report, seconds
 from haarpool.datasets import read_graphs
-from haarpool.datasets.pyg import GraphDataset
 from haarpool.nn import Architecture
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, num_threads
@@ -101,18 +99,6 @@ def engine(run: Run) -> Callable[[], None]:
     return lambda: fit._train(np.random.default_rng(0), bar.update)
 
 
-def loader(run: Run) -> Callable[[], None]:
-    """Return the minimal loop over PyG's DataLoader."""
-    network, _ = new_network(run)
-    transform, dataset = (
-        network.transform(**run.config.chain),
-        GraphDataset(run.graphs, run.encoding),
-    )
-    graphs = [dataset[int(g)] for g in run.splits[0].train]
-    graphs = graphs if transform is None else [transform(graph) for graph in graphs]
-    return bare(run, DataLoader(graphs, run.config.batch_size, shuffle=True))
-
-
 def fabric() -> tuple[Any, Any]:
     from lightning_fabric import Fabric
 
@@ -155,7 +141,6 @@ def steps(name: str, which: str, rounds: int) -> Iterator[Result]:
     run = start(name, which)
     ready = batches_of(run)
     loops = {"bare": bare(run, ready), "engine": engine(run), "gathering": gathering(run)}
-    loops["DataLoader"] = loader(run)
     for package, make in {"lightning_fabric": fabric, "accelerate": accelerate}.items():
         if importlib.util.find_spec(package):
             loops[package] = driven(run, ready, *make())
@@ -218,7 +203,6 @@ def memory() -> Iterator[Result]:
 
 def measure() -> Iterator[Result]:
     yield from steps("MUTAG", "best", 100)
-    yield from steps("MUTAG", "paper", 300)
     yield from steps("NCI1", "paper", 5)
     yield from memory()
 
