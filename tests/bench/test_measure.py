@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from haarpool.bench.measure import (
-    MIN_ROUNDS,
     Settings,
     Times,
     in_new_process,
@@ -38,7 +37,7 @@ def test_actions_run_in_turns_and_failures_do_not_stop_the_others():
     times = measure(actions, CPU)
     assert times["fail"] == Times(error="MemoryError: too large")
     for name in "ab":
-        assert len(times[name].values) >= MIN_ROUNDS
+        assert len(times[name].values) == CPU.max_rounds
         assert all(value > 0 for value in times[name].values)
     turns = "".join(calls).rstrip("b").replace("aa", "a")
     assert turns.count("ab") >= 1
@@ -50,7 +49,7 @@ def test_slow_actions_run_once():
     actions = {name: lambda name=name: calls.update([name]) for name in ("slow", "fast")}
     times = measure(actions, CPU, once=["slow"])
     assert len(times["slow"].values) == calls["slow"] == 1
-    assert calls["fast"] > MIN_ROUNDS
+    assert calls["fast"] > CPU.max_rounds
 
 
 def test_new_process():

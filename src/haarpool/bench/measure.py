@@ -23,7 +23,7 @@ import torch
 Action = Callable[[], object]
 Result = TypeVar("Result")
 
-MIN_ROUNDS = 3
+MIN_ROUNDS = 5
 BLOCK_MS = 4.0  # an action is repeated for at least this long between two looks at the clock
 MAX_CALLS = 500
 SLOW_MS = 500.0  # such an action needs no further warm-up
@@ -54,7 +54,7 @@ class Settings:
     @property
     def seconds(self) -> float:
         """Time for all rounds of an action; slow actions exceed it."""
-        return 0.02 if self.quick else 1.0
+        return 0.02 if self.quick else 1.0 if self.on_gpu else 2.0
 
 
 @dataclass(frozen=True)
