@@ -32,6 +32,7 @@ from haarpool.errors import HaarPoolError
 
 START = "haar_start"
 _KINDS = ("tree", "edges", "modes")
+_AT_LEAST_32_BITS = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
 TensorDict = dict[str, Tensor]
 
 
@@ -134,7 +135,7 @@ class ChainTensors:
             (2, E_j) edges without self-loops, (E_j,) their weights, (N_j,) graph of each node.
         """
         edges = self._read("edges", level)
-        weights = edges[2].view(torch.float64).to(torch.promote_types(dtype, torch.float32))
+        weights = edges[2].view(torch.float64).to(_AT_LEAST_32_BITS.get(dtype, dtype))
         return edges[:2], weights, self.trees[level][Tree.GRAPH].long()
 
     def _read(self, kind: str, level: int) -> Tensor:
@@ -165,9 +166,13 @@ class ChainTensors:
         """(N_0, ..., N_K) of all graphs together."""
         return tuple(tree.shape[1] for tree in self.trees)
 
+    def size(self, level: int) -> int:
+        """Return N_j of all graphs together."""
+        return self.trees[level].shape[1]
+
     def num_nodes(self, level: int) -> Tensor:
         """Return (G,) the number of nodes of each graph on level j in 0..K."""
-        end = self.start.new_full((1,), self.sizes[level])
+        end = self.start.new_full((1,), self.size(level))
         return torch.diff(self.start[level], append=end)
 
     def __repr__(self) -> str:

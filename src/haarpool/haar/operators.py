@@ -157,7 +157,7 @@ def _run(name: str, x: Tensor, arguments: Arguments) -> Tensor:
         arguments = arguments[:3]
     work = x.float() if x.dtype in (torch.float16, torch.bfloat16) and not kernels.HALF else x
     result: Tensor = getattr(kernels, name)(work.contiguous(), *arguments)
-    return result.to(x.dtype)
+    return result if work is x else result.to(x.dtype)
 
 
 @cache
@@ -198,15 +198,15 @@ class _Linear(torch.autograd.Function):
         return _linear(name, x.movedim(in_dims[0], 0), arguments), 0
 
 
-# `Function.apply` inspects the signature in every call, which takes longer than some kernels. That is
-# only needed inside of torch.func.
+# `Function.apply` inspects the signature in every call, which takes longer than some kernels. It is
+# needed inside of torch.func only.
 _plain_apply = super(torch.autograd.Function, _Linear).apply
 
 
 def _apply(x: Tensor, name: str, arguments: Arguments) -> Tensor:
     in_torch_func = torch._C._are_functorch_transforms_active()
     apply = _Linear.apply if in_torch_func else _plain_apply
-    result: Tensor = apply(x, name, arguments)
+    result: Tensor = apply(x, name, arguments)  # type: ignore[no-untyped-call]
     return result
 
 

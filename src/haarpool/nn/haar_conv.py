@@ -87,7 +87,7 @@ class HaarConv(torch.nn.Module):
         return result
 
     def _check(self, x: Tensor, chain: ChainTensors) -> None:
-        check_signal(x, chain.sizes[self.level])
+        check_signal(x, chain.size(self.level))
         if x.shape[1] != self.in_channels:
             raise HaarPoolError(
                 f"x with {self.in_channels} columns",

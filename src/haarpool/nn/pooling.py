@@ -80,11 +80,11 @@ class HaarPooling(torch.nn.Module):
         """
         level, vertex = self.level, self.domain == "vertex"
         chain = chains_of(data, level + 1)
-        check_signal(x, chain.sizes[level])
+        check_signal(x, chain.size(level))
         details = None
         if self.details == "full":
             both = analysis(chain, x, level, single=True)
-            z, details = both.tensor_split([chain.sizes[level + 1]])
+            z, details = both.tensor_split([chain.size(level + 1)])
             z = z if vertex else analysis(chain, z, level + 1)
         else:
             z = analysis(chain, x, level, skip=True, single=vertex)
@@ -139,7 +139,7 @@ class HaarUnpooling(torch.nn.Module):
         """
         level, vertex = self.level, self.domain == "vertex"
         chain = chains_of(data, level + 1)
-        size, coarse_size = chain.sizes[level : level + 2]
+        size, coarse_size = chain.size(level), chain.size(level + 1)
         check_signal(z, coarse_size)
         if details is None:
             return synthesis(chain, z, level, skip=True, single=vertex)

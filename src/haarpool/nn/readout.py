@@ -80,7 +80,7 @@ class HaarReadout(torch.nn.Module):
             data: `ChainData`, a batch of them, or a dict of their tensors.
         """
         chain = chains_of(data, self.level + ("energy" in self.statistics))
-        check_signal(x, chain.sizes[self.level])
+        check_signal(x, chain.size(self.level))
         signal = widened(x)
         total = sum_graphs(chain, signal, self.level)
         n = chain.num_nodes(self.level).to(signal.dtype)[:, None]

@@ -191,10 +191,11 @@ def _chunk(num_positions: int) -> int:
 def _launch_graphs(kernel: Any, work: _Work, source: Tensor, result: Tensor) -> None:
     """Launch a kernel of `triton_graphs` for all steps from `work.num_large` on."""
     done, num_graphs = work.num_large, work.start.shape[1]
-    trees = work.trees[min(done, len(work.trees) - 1) :]  # never empty
+    first = min(done, len(work.trees) - 1)
+    trees = work.trees[first:]  # never empty
     # Triton compiles a kernel for each combination of numbers that are multiples of 16, and cannot
     # be told not to in a tuple. Odd numbers are none.
-    sizes = tuple(2 * tree.shape[1] + 1 for tree in trees)
+    sizes = tuple([2 * size + 1 for size in work.sizes[first : first + len(trees)]])
     columns = min(_power_of_2(work.columns), TUNING.graph_columns)
     kernel[num_graphs, _ceil_divide(work.columns, columns)](
         source, result, work.scratch, work.start, tuple(trees), sizes, work.start.stride(0),

@@ -140,7 +140,7 @@ class EigenPooling(torch.nn.Module):
 
     def _modes(self, chain: ChainTensors) -> Tensor:
         """Return the first H modes of the data, (H, N_j)."""
-        data, nodes, key = chain.tensors, chain.sizes[self.level], f"haar_modes_{self.level}"
+        data, nodes, key = chain.tensors, chain.size(self.level), f"haar_modes_{self.level}"
         shape = tuple(data[key].shape) if key in data else (0, 0)
         if shape[0] < self.num_modes or shape[1] != nodes:
             raise HaarPoolError(
