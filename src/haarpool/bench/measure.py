@@ -54,7 +54,7 @@ class Settings:
     @property
     def seconds(self) -> float:
         """Time for all rounds of an action; slow actions exceed it."""
-        return 0.02 if self.quick else 1.0 if self.on_gpu else 2.0
+        return 0.02 if self.quick else 0.4 if self.on_gpu else 2.0
 
 
 @dataclass(frozen=True)
