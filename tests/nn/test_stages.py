@@ -109,7 +109,7 @@ def test_sorted_nodes_and_set2set():
     assert rows[0].shape == (len(SIZES), 7 * 8)
     assert model.linear[0].in_features == 7 * 8
     model = build_model("GC8-S2S", FEATURES, 2)
-    assert model.readout.aggregation.processing_steps == 3
+    assert model.readout.processing_steps == 3
     assert model.linear[0].in_features == 16
 
 

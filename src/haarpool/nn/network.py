@@ -17,7 +17,7 @@ from haarpool.nn.architecture import Architecture
 from haarpool.nn.inputs import check_signal, missing_features, num_graphs, tensors_of
 from haarpool.nn.neighbours import Neighbours
 from haarpool.nn.peers.eigenpool import AddEigenModes
-from haarpool.nn.stages import ChainPooling, LayerState
+from haarpool.nn.stages import ChainPooling, LayerState, read_out
 
 
 class Network(torch.nn.Module):
@@ -194,7 +194,7 @@ class Network(torch.nn.Module):
             self.auxiliary = state.auxiliary
         x = state.x
         if self.readout is not None:
-            x = self.readout(state, num_graphs(data))
+            x = read_out(self.readout, state, num_graphs(data))
         return self._forward_linear(x[:-1] if padded else x)
 
     def _forward_linear(self, x: Tensor) -> Tensor:

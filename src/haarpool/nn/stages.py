@@ -210,29 +210,8 @@ def make_pooling(token: str, in_channels: int, level: int, options: PoolingOptio
     return builders[token]()
 
 
-class Readout(torch.nn.Module):
-    """A global readout by an aggregation of PyG.
-
-    Args:
-        aggregation: The aggregation.
-    """
-
-    def __init__(self, aggregation: Any) -> None:
-        super().__init__()
-        self.aggregation = aggregation
-
-    def reset_parameters(self) -> None:
-        """Reset the weights."""
-        self.aggregation.reset_parameters()
-
-    def forward(self, state: LayerState, num_graphs: int) -> Tensor:
-        """Return one row per graph."""
-        result: Tensor = self.aggregation(state.x, state.batch, dim_size=num_graphs)
-        return result
-
-
 class SumReadout(torch.nn.Module):
-    """The sum or the mean over the nodes of each graph.
+    """The sum or the mean over the nodes of each graph, in a fixed order where it is known.
 
     Args:
         mean: Divide by the number of nodes.
@@ -256,6 +235,15 @@ class SumReadout(torch.nn.Module):
         return total / count.to(x.dtype)[:, None]
 
 
+def read_out(readout: torch.nn.Module, state: LayerState, num_graphs: int) -> Tensor:
+    """Apply a readout: a `SumReadout` or an aggregation of PyG."""
+    if isinstance(readout, SumReadout):
+        summed: Tensor = readout(state, num_graphs)
+        return summed
+    result: Tensor = readout(state.x, state.batch, dim_size=num_graphs)
+    return result
+
+
 def make_readout(token: str, in_channels: int, sorted_nodes: int) -> tuple[torch.nn.Module, int]:
     """Make the aggregation of a global readout.
 
@@ -270,7 +258,7 @@ def make_readout(token: str, in_channels: int, sorted_nodes: int) -> tuple[torch
     if token in ("SUM", "AP"):
         return SumReadout(mean=token == "AP"), in_channels
     if token == "S2S":
-        return Readout(Set2Set(in_channels, processing_steps=3)), 2 * in_channels
+        return Set2Set(in_channels, processing_steps=3), 2 * in_channels
     if token == "SORT":
-        return Readout(SortAggregation(sorted_nodes)), sorted_nodes * in_channels
-    return Readout(MaxAggregation()), in_channels
+        return SortAggregation(sorted_nodes), sorted_nodes * in_channels
+    return MaxAggregation(), in_channels
