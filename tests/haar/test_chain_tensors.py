@@ -67,7 +67,10 @@ def expected_tensors(many):
                         edges.append([first_node + v, first_node + w, weight])
         result[f"haar_tree_{j}"] = tree
         if j > 0:
-            result[f"haar_edges_{j}"] = np.array(edges, np.int64).reshape(-1, 3).T
+            rows, columns, weights = np.array(edges, np.int64).reshape(-1, 3).T
+            bits = [weights.view(np.float64).astype(np.float32), np.zeros(len(edges), np.float32)]
+            single = np.stack(bits, 1).reshape(-1).view(np.int64)
+            result[f"haar_edges_{j}"] = np.stack([rows, columns, weights, single])
     return {key: torch.from_numpy(np.asarray(value)) for key, value in result.items()}
 
 

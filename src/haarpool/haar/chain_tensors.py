@@ -5,8 +5,8 @@ has the tree alone, no bases. For the chains of G graphs with levels 0..K its ke
 
     haar_start      (K+2, G)  first node of each graph on each level; level K+1 are the graphs
     haar_tree_j     (9, N_j)  one number per node of level j; `Tree` lists the rows
-    haar_edges_j    (3, E_j)  the coarse graph of level j >= 1, without self-loops: rows, columns,
-                              and the bits of the weights, float64; one key collates faster
+    haar_edges_j    (4, E_j)  the coarse graph of level j >= 1, without self-loops: rows, columns,
+                              and the bits of the weights, in float64 and in float32
     haar_modes_j    (H, N_j)  for EigenPool, see `haarpool.chains.modes`
 
 A batch is a concatenation along the last dimension; each row has its increment (`increments`). So
@@ -25,14 +25,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from haarpool._types import Ints
+from haarpool._types import Floats, Ints
 from haarpool.chains.adjacency import entry_rows
 from haarpool.chains.chain import Chain
 from haarpool.errors import HaarPoolError
 
 START = "haar_start"
 _KINDS = ("tree", "edges", "modes")
-_AT_LEAST_32_BITS = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
 TensorDict = dict[str, Tensor]
 
 
@@ -129,13 +128,15 @@ class ChainTensors:
 
         Args:
             level: j.
-            dtype: Type of the signal; weights have the same, but at least 32 bits.
+            dtype: Type of the signal; weights are float64 if it is, else float32.
 
         Returns:
             (2, E_j) edges without self-loops, (E_j,) their weights, (N_j,) graph of each node.
         """
         edges = self._read("edges", level)
-        weights = edges[2].view(torch.float64).to(_AT_LEAST_32_BITS.get(dtype, dtype))
+        # Views: nothing is copied.
+        is_double = dtype == torch.float64
+        weights = edges[2].view(dtype) if is_double else edges[3].view(torch.float32)[::2]
         return edges[:2], weights, self.trees[level][Tree.GRAPH].long()
 
     def _read(self, kind: str, level: int) -> Tensor:
@@ -201,7 +202,7 @@ def increments(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         rows[Tree.EDGE] = 0 if edges is None else edges.shape[1]
         column = [[rows.get(row, 0)] for row in Tree]
         result[f"haar_tree_{j}"] = torch.tensor(column, dtype=torch.int32)
-        result[f"haar_edges_{j}"] = torch.tensor([[size], [size], [0]])
+        result[f"haar_edges_{j}"] = torch.tensor([[size], [size], [0], [0]])
     return result
 
 
@@ -284,7 +285,11 @@ def joined_tensors(forest: Chain, *, edges: bool = True) -> JoinedTensors:
     for j in range(1, K + 1) if edges else ():
         array, trees[j][Tree.EDGE], num_edges = _edges(forest, j, levels[j])
         arrays[f"haar_edges_{j}"], lengths[f"haar_edges_{j}"] = array, num_edges
-    return JoinedTensors({key: torch.from_numpy(array) for key, array in arrays.items()}, lengths)
+    tensors = {key: torch.from_numpy(array) for key, array in arrays.items()}
+    for key, tensor in tensors.items():
+        if tensor.numel() == 0:  # numpy has strides of 0 here; then it has no view as another type
+            tensors[key] = tensor.new_empty(tensor.shape)
+    return JoinedTensors(tensors, lengths)
 
 
 class _LevelNodes(NamedTuple):
@@ -347,9 +352,17 @@ def _edges(forest: Chain, j: int, level: _LevelNodes) -> tuple[Ints, Ints, Ints]
     graph = forest.adjacency(j)
     row = entry_rows(graph)
     first = level.start[level.graph[row]]
-    edges = np.stack([row - first, graph.indices - first, graph.data.view(np.int64)])
+    edges = np.stack([row - first, graph.indices - first, *weight_bits(graph.data)])
     num_edges = np.bincount(level.graph[row], minlength=len(level.num_nodes))
     return edges, graph.indptr[:-1] - _starts(num_edges)[level.graph], num_edges
+
+
+def weight_bits(weights: Floats) -> Ints:
+    """Return (2, E) the bits of weights: of float64, and of float32 in the first half."""
+    single = np.zeros((len(weights), 2), np.float32)
+    with np.errstate(over="ignore"):  # infinite in float32, as after any conversion
+        single[:, 0] = weights
+    return np.stack([weights.view(np.int64), single.view(np.int64)[:, 0]])
 
 
 def _starts(counts: Ints) -> Ints:

@@ -48,7 +48,7 @@ class Neighbours(NamedTuple):
     @classmethod
     def of_level(cls, chain: ChainTensors, level: int, edges: Tensor, weight: Tensor) -> Neighbours:
         """Return the lists of the coarse graphs of a level >= 1, which are symmetric."""
-        rows = Rows(edges[1], chain.trees[level][Tree.EDGE], weight)
+        rows = Rows(edges[1], chain.trees[level][Tree.EDGE], weight.contiguous())
         return cls(rows, rows)
 
     def sum(self, x: Tensor) -> Tensor:

@@ -28,6 +28,7 @@ from haarpool.haar.chain_tensors import (
     Tree,
     is_chain_key,
     kind_and_level,
+    weight_bits,
 )
 from haarpool.nn.neighbours import BY_SOURCE, STARTS
 
@@ -223,8 +224,8 @@ class Minibatches:
             filler = _loops(part, selections[id(self._layout_of["x"])].padding).expand(2, -1)
         elif kind == "edges":
             nodes = _loops(part, selections[id(self._levels[level])].padding)
-            one = torch.ones_like(nodes, dtype=torch.float64).view(torch.int64)
-            filler = torch.stack([nodes, nodes, one])
+            weights = (torch.full_like(nodes, int(bits)) for bits in weight_bits(np.ones(1))[:, 0])
+            filler = torch.stack([nodes, nodes, *weights])
         else:
             return value  # features and labels of any graph will do
         return torch.where(part.is_padding, filler, value)
