@@ -1,10 +1,12 @@
 """Bad chains, batches and parameters of `AddHaarChain`."""
 
 import pytest
+import torch
 from torch_geometric.data import Batch, InMemoryDataset
 from torch_geometric.loader import DataLoader
 
 import haarpool as hp
+from haarpool import HaarPoolError
 from haarpool.data import AddHaarChain, ChainData, MissingChainError
 from haarpool.nn import HaarPooling
 from helpers.chain_data import CHAINED, MIXED, merge_all
@@ -130,3 +132,13 @@ def test_a_chain_of_another_graph():
 def test_the_chain_of_a_batch_is_an_error():
     with pytest.raises(hp.HaarPoolError, match="to_data_list"):
         CHAINED(Batch.from_data_list(MIXED))
+
+
+def test_chains_of_an_earlier_version():
+    """Saved datasets have them; the error says what to do."""
+    data = ChainData(x=torch.ones(3, 1), edge_index=torch.zeros(2, 0, dtype=torch.long))
+    data["haar_growth"], data["haar_tree_0"] = torch.zeros(20, 1), torch.zeros(8, 3)
+    with pytest.raises(HaarPoolError, match=r"an earlier version.*process the dataset again"):
+        Batch.from_data_list([data, data])
+    with pytest.raises(HaarPoolError, match="an earlier version"):
+        HaarPooling(0)(data.x, data)

@@ -25,6 +25,7 @@ from haarpool.haar.chain_tensors import (
     increments,
     is_chain_key,
     joined_tensors,
+    missing_chain,
 )
 
 _SAME_TRANSFORM = "give all graphs of a dataset the same AddHaarChain, with num_levels= set"
@@ -51,6 +52,8 @@ class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
 
     def increment(self, key: str) -> Any:
         """Return what is added to the rows of a chain tensor of the next graph in a batch."""
+        if START not in self._mapping:
+            raise missing_chain(self._mapping)
         if "_increments" not in self.__dict__:  # collating a dataset asks again in every epoch
             self._increments = increments(self._mapping)
         return self._increments.get(key, 0)

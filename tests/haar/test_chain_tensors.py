@@ -167,3 +167,15 @@ def test_missing_tensors_are_named():
     del tensors["haar_tree_1"]
     with pytest.raises(HaarPoolError, match=r"haar_tree_1.*do not exclude this key"):
         ChainTensors(tensors)
+
+
+def test_views_of_longer_tensors_are_read_like_whole_ones():
+    """As in a graph of an InMemoryDataset."""
+    chain = hp.Chain.from_parents([[0, 0, 1, 1, 2], [0, 0, 1], [0, 0]])
+    tensors = ChainTensors.from_chains([chain]).tensors
+    wide = {key: torch.cat([t, t * 0 + 1], 1)[:, : t.shape[1]] for key, t in tensors.items()}
+    assert not wide["haar_tree_0"].is_contiguous()
+    views = ChainTensors(wide)
+    assert all(tree.is_contiguous() for tree in views.trees)
+    x = torch.randn(5, 3)
+    assert torch.equal(hp.adjoint(views, x), hp.adjoint(chain, x))

@@ -164,3 +164,22 @@ class TestKernels:
         assert torch.equal(kernels.gather_sum(x, none, four_lists, None), x.new_zeros(4, 3))
         assert kernels.gather_sum(x, none, None, None).shape == (0, 3)
         assert kernels.gather_sum(x, none, none, x[:0, 0]).shape == (0, 3)
+
+    def test_facts_about_a_tree_follow_its_changes(self, cuda):
+        """A static buffer may get another chain, with longer clusters."""
+        kernels = cuda(graph_nodes=0)
+        pairs, long = (
+            ChainTensors.from_chains([Chain.from_parents([parents])])
+            for parents in (np.arange(20) // 2, np.r_[np.zeros(11, int), np.arange(1, 10)])
+        )
+        there = pairs.to(DEVICE)
+        x = random(20, 3)
+        for chains in (pairs, long):
+            for buffer, tree in zip(there.trees, chains.trees, strict=True):
+                buffer.copy_(tree)
+            for _ in range(2):
+                result = kernels.analysis(x.to(DEVICE), *operators._steps(there, 0, False, False))
+                if DEVICE == "cuda":
+                    torch.cuda.synchronize()
+            expected = portable.analysis(x, *operators._steps(chains, 0, False, False))
+            assert close(result, expected)

@@ -371,3 +371,15 @@ def test_threshold_of_nothing_but_zeros(data):
     zeros = np.zeros((5, 2))
     for mode in ("hard", "soft"):
         assert np.array_equal(hp.threshold(chain, zeros, 2, mode=mode), zeros)
+
+
+def test_the_first_call_may_be_in_inference_mode():
+    chain = hp.Chain.from_parents([[0, 0, 1], [0, 0]])
+    with torch.inference_mode():
+        hp.adjoint(chain, torch.randn(3, 2))
+    compiled = torch.compile(
+        lambda x: hp.adjoint(chain, x).square().sum(), fullgraph=True, backend="aot_eager"
+    )
+    x = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
+    compiled(x).backward()
+    assert close(x.grad, 2 * x.detach())

@@ -5,7 +5,7 @@ from math import ceil
 import pytest
 import torch
 from torch.testing import assert_close
-from torch_geometric.data import Batch
+from torch_geometric.data import Batch, Data
 from torch_geometric.nn import (
     EdgePooling,
     GCNConv,
@@ -134,3 +134,16 @@ def test_relu_behind_the_adapter():
     assert (before < 0).any()
     assert (after >= 0).all()
     assert torch.equal(after, before.relu())
+
+
+@pytest.mark.parametrize("token", ["AP", "SUM"])
+def test_a_graph_without_nodes_reads_out_as_zeros(token):
+    """With and without the first node of each graph."""
+    empty = torch.zeros(2, 0, dtype=torch.long)
+    batch = Batch.from_data_list(
+        [Data(x=torch.ones(n, FEATURES), edge_index=empty) for n in (2, 0, 3)]
+    )
+    model = build_model(f"GIN8-{token}-FC8", FEATURES, 2).eval()
+    rows = {key: batch[key] for key in ("x", "edge_index", "batch")}
+    assert model(batch)[1].isfinite().all()
+    torch.testing.assert_close(model(batch), model(rows))

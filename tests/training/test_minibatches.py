@@ -179,3 +179,23 @@ def test_what_is_too_large_does_not_fit():
     by_size = np.argsort([data.num_nodes for data in graphs])
     assert store.capacity(4).fits(by_size[:4])
     assert not store.capacity(4).fits(by_size[-5:])
+
+
+def test_a_single_row_does_not_fit():
+    """It has no variance, so a batch norm takes its running statistics."""
+    dots = [Data(x=torch.ones(1, 2), edge_index=torch.zeros(2, 0, dtype=torch.long))] * 4
+    store = Minibatches.of(dots)
+    assert not store.capacity(1).fits(np.array([0]))
+    assert store.capacity(2).fits(np.array([0, 1]))
+
+
+def test_negative_weights_do_not_reach_the_padding():
+    graphs = random_graphs(20, weighted=True)
+    for data in graphs:
+        data.edge_weight = -0.3 * torch.ones_like(data.edge_weight)
+    store = Minibatches.of(graphs)
+    chosen = np.arange(5)
+    batch = store.take_padded(torch.from_numpy(chosen), store.capacity(5))
+    real = int(store.take(chosen)["edge_weight"].shape[0])
+    assert (batch["edge_weight"][:real] < 0).all()
+    assert (batch["edge_weight"][real:] == 1).all()

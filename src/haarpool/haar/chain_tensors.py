@@ -75,13 +75,11 @@ class ChainTensors:
 
     def __init__(self, tensors: Mapping[str, Tensor], level: int = 0) -> None:
         if START not in tensors:
-            raise HaarPoolError(
-                "data with a chain",
-                "data without one",
-                "add AddHaarChain(num_levels=...) to the transforms of the dataset",
-            )
+            raise missing_chain(tensors)
         self.tensors, self.start = tensors, tensors[START]
-        self.trees = tuple(self._read("tree", j) for j in range(self.start.shape[0] - 1))
+        levels = range(self.start.shape[0] - 1)
+        # A graph of an `InMemoryDataset` has views of longer tensors; kernels read whole ones.
+        self.trees = tuple(self._read("tree", j).contiguous() for j in levels)
         if level > self.num_levels:
             raise HaarPoolError(
                 f"data with a chain of at least {level} levels",
@@ -182,6 +180,22 @@ class ChainTensors:
 
 
 TransformPlan = ChainTensors  # the name for users of transforms
+
+
+def missing_chain(tensors: Mapping[str, Any]) -> HaarPoolError:
+    """Return the error for data without `haar_start`."""
+    if "haar_tree_0" in tensors:
+        return HaarPoolError(
+            "a chain of this version of haarpool",
+            "one of an earlier version",
+            "process the dataset again: delete its folder processed/",
+        )
+    return HaarPoolError(
+        "data with a chain",
+        "data without one",
+        "add AddHaarChain(num_levels=...) to the transforms of the dataset",
+    )
+
 
 # ---------------------------------------------------------------------- batches
 

@@ -42,7 +42,8 @@ def _tensors(chain: Chain | ChainTensors, device: torch.device) -> ChainTensors:
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]  # it uses numpy
 def _keep_tensors(chain: Chain, device: torch.device) -> None:
-    chain._derived[device] = ChainTensors.from_chains([chain], device)
+    with torch.inference_mode(False):  # tensors of that mode could not be used outside of it
+        chain._derived[device] = ChainTensors.from_chains([chain], device)
 
 
 def as_rows(

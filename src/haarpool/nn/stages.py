@@ -232,7 +232,7 @@ class SumReadout(torch.nn.Module):
         if not self.mean:
             return total
         count = torch.diff(start, append=start.new_full((1,), x.shape[0]))
-        return total / count.to(x.dtype)[:, None]
+        return total / count.clamp(min=1).to(x.dtype)[:, None]
 
 
 def read_out(readout: torch.nn.Module, state: LayerState, num_graphs: int) -> Tensor:

@@ -169,7 +169,7 @@ class Trainer:
             raise HaarPoolError(
                 f"a finite {part} loss",
                 f"{loss} in epoch {epoch} of repeat {self.repeat + 1}",
-                f"lower the learning rate, now lr={self.config.lr:g}",
+                f"lower the learning rate, now lr={self.config.lr:g}, or check the features",
             )
 
     def _train(self, generator: np.random.Generator, on_step: Callable[[], object]) -> float:

@@ -220,6 +220,8 @@ class Minibatches:
             filler = _first_edges(part, selections[id(edges)].padding).int().expand(2, -1)
         elif key == BY_SOURCE:
             filler = part.position.int()
+        elif key == "edge_weight":
+            filler = torch.ones_like(value)  # any other weight might be negative
         elif key == "edge_index":
             filler = _loops(part, selections[id(self._layout_of["x"])].padding).expand(2, -1)
         elif kind == "edges":
@@ -244,14 +246,19 @@ class Capacity(NamedTuple):
 
     def fits(self, chosen: Ints) -> bool:
         """Return whether some graphs fit: rarely do they not, and then they are not padded."""
-        layouts = self.batches._layouts
+        used = {id(one): int(one.lengths[chosen].sum()) for one in self.batches._layouts}
         room = {
-            id(one): total - int(one.lengths[chosen].sum())
-            for one, total in zip(layouts, self.totals, strict=True)
+            id(one): total - used[id(one)]
+            for one, total in zip(self.batches._layouts, self.totals, strict=True)
         }
-        nodes = [room[id(self.batches._layout_of["x"])]]
-        nodes += [room[id(level)] for level in self.batches._levels]
-        return min(room.values()) >= 0 and nodes[-1] >= 1 and nodes == sorted(nodes, reverse=True)
+        levels = [id(self.batches._layout_of["x"]), *map(id, self.batches._levels)]
+        padding = [room[level] for level in levels]
+        return (
+            min(room.values()) >= 0
+            and padding[-1] >= 1
+            and padding == sorted(padding, reverse=True)
+            and min(used[level] for level in levels) > 1  # one row has no variance
+        )
 
 
 class _Selection(NamedTuple):

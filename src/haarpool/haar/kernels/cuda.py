@@ -296,7 +296,8 @@ class _Pending(NamedTuple):
     ready: torch.cuda.Event | None
 
 
-_known: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # by tree: _Facts or _Pending
+# By tree: its version, which counts changes in place, and _Facts or _Pending.
+_known: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
 
 def _facts(tree: Tensor, first: Tensor) -> _Facts:
@@ -305,12 +306,15 @@ def _facts(tree: Tensor, first: Tensor) -> _Facts:
     The first call with a tree starts to compute them, without waiting. They save two of three
     launches and some reading, and change no result.
     """
-    known = _known.get(tree)
-    if isinstance(known, _Facts):
-        return known
     unknown = _Facts(tree.shape[1], False)
     if tree.is_cuda and torch.cuda.is_current_stream_capturing():
-        return unknown
+        return unknown  # other numbers may be copied into the tree before a replay
+    now = None if tree.is_inference() else tree._version
+    version, known = _known.get(tree, (None, None))
+    if version != now:
+        known = None
+    if isinstance(known, _Facts):
+        return known
     if known is None:
         count = torch.diff(first, append=first.new_full((1,), tree.shape[1]))
         computed = torch.stack([count.max(), tree[Tree.MASS].max()])
@@ -319,9 +323,11 @@ def _facts(tree: Tensor, first: Tensor) -> _Facts:
         ready = torch.cuda.Event() if tree.is_cuda else None  # none in Triton's interpreter
         if ready is not None:
             ready.record()
-        known = _known[tree] = _Pending(values, ready)
+        known = _Pending(values, ready)
+        _known[tree] = now, known
     if known.ready is not None and not known.ready.query():
         return unknown
     longest, mass = known.values.tolist()
-    facts = _known[tree] = _Facts(longest, mass == 1)
+    facts = _Facts(longest, mass == 1)
+    _known[tree] = now, facts
     return facts
