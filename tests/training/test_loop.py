@@ -10,6 +10,7 @@ from haarpool import HaarPoolError, HaarPoolWarning
 from haarpool.datasets import as_graphs, read_graphs
 from haarpool.datasets.pyg import GraphDataset
 from haarpool.datasets.splits import Split
+from haarpool.haar.operators import can_be_captured
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import CPU, ProcessGroup, find_device, join_process_group
 from haarpool.training.loop import Progress, Trainer
@@ -119,6 +120,7 @@ def test_a_padded_run_resumes(device):
 def test_who_is_padded():
     run = rings_run("cpu")
     assert not trainer_of(run)._padded  # the CPU gains nothing
+    assert not can_be_captured("cpu")  # nor can a GPU without Triton, which has the same kernels
     assert trainer_of(run, padded=True)._padded
     peers = rings_run("cpu", arch="2GIN16-TP-GIN16-SUM-FC16")
     assert not trainer_of(peers, padded=True)._padded  # its shapes depend on values

@@ -169,6 +169,11 @@ def _kernels(device: str) -> ModuleType:
         return import_module("haarpool.haar.kernels.portable")
 
 
+def can_be_captured(device: str) -> bool:
+    """Return whether the maps on a type of device can be captured in a CUDA graph."""
+    return bool(_kernels(device).CAPTURABLE)
+
+
 # ---------------------------------------------------------------------- eager mode
 
 

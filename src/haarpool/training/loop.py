@@ -24,6 +24,7 @@ from haarpool.datasets.graphs import MISSING, Graphs
 from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import TensorDict
+from haarpool.haar.operators import can_be_captured
 from haarpool.nn import Network
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, seeded
@@ -106,6 +107,7 @@ class Trainer:
         on_gpu = group.device.type == "cuda"
         if padded is None:
             padded = on_gpu and group.size == 1 and not (config.compile or self._bfloat16)
+            padded = padded and can_be_captured(group.device.type)  # needs Triton
         self._padded = padded and network.has_static_shapes
         self._padded_steps: dict[int, PaddedStep] = {}  # by the number of graphs
         captured = self._padded and on_gpu

@@ -25,6 +25,7 @@ from haarpool.haar.kernels import cpu_loops
 from haarpool.haar.kernels.layout import detail_base, level_size
 
 HALF = False  # types of 16 bits are computed in float32
+CAPTURABLE = False
 SMALL = 2**18  # numbers; less work than this takes less time than to wake up other threads
 KEEP = 2**27  # bytes of memory that are kept from one call to the next, at most
 

@@ -22,6 +22,7 @@ from haarpool.haar.kernels import triton_graphs, triton_levels, triton_rows
 from haarpool.haar.kernels.layout import first_members
 
 HALF = True  # types of 16 bits are computed in float32, and so are the signals between the levels
+CAPTURABLE = True  # in a CUDA graph: the host never waits
 
 
 class Tuning(NamedTuple):

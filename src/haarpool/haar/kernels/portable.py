@@ -24,6 +24,8 @@ from haarpool.haar.chain_tensors import Tree
 from haarpool.haar.kernels.layout import detail_base, first_members, level_size
 
 HALF = False  # types of 16 bits are computed in float32
+CAPTURABLE = False  # the host reads the size of the largest cluster
+_BLOCK = 16  # rows that are added one after the other
 
 
 def analysis(x: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool) -> Tensor:
@@ -80,7 +82,16 @@ def gather_sum(x: Tensor, index: Tensor, start: Tensor | None, weight: Tensor | 
         return rows if weight is None else rows * weight[:, None]
     if index.shape[0] == 0:
         return x.new_zeros(start.shape[0], x.shape[1])
-    return embedding_bag(index, x, start.to(index.dtype), mode="sum", per_sample_weights=weight)
+    start = start.to(index.dtype)
+    longest = int(torch.diff(start, append=start.new_full((1,), index.shape[0])).max())
+    while longest > _BLOCK:  # sum pieces of lists, then the lists of pieces
+        cuts = torch.arange(0, index.shape[0], _BLOCK, device=index.device, dtype=index.dtype)
+        pieces = torch.cat([start, cuts]).sort().values
+        x = embedding_bag(index, x, pieces, mode="sum", per_sample_weights=weight)
+        start = torch.searchsorted(pieces, start).to(index.dtype)
+        index = torch.arange(len(pieces), device=index.device, dtype=index.dtype)
+        weight, longest = None, longest // _BLOCK + 2
+    return embedding_bag(index, x, start, mode="sum", per_sample_weights=weight)
 
 
 def _sum_clusters(x: Tensor, tree: Tensor, first: Tensor) -> Tensor:

@@ -232,18 +232,9 @@ def climb_chunks(
         for i in range(num_tiles):
             position = begin + (num_tiles - 1 - i) * LONG + tl.arange(0, LONG)
             base = _base_at(
-                tree,
-                size,
-                position,
-                position < end,
-                start,
-                stride,
-                num_graphs,
-                half,
-                SKIP,
-                SINGLE,
-                ONE_GRAPH,
-            )
+                tree, size, position, position < end, start, stride, num_graphs, half,
+                SKIP, SINGLE, ONE_GRAPH,
+            )  # fmt: skip
             carry = climb_tile(
                 x, coarse, out, tree, size, base, position, end, carry, columns, column,
                 DETAILS, ACC,
@@ -274,18 +265,9 @@ def descend_chunks(
         for at in range(begin, end, LONG):
             position = at + tl.arange(0, LONG)
             base = _base_at(
-                tree,
-                size,
-                position,
-                position < end,
-                start,
-                stride,
-                num_graphs,
-                half,
-                SKIP,
-                SINGLE,
-                ONE_GRAPH,
-            )
+                tree, size, position, position < end, start, stride, num_graphs, half,
+                SKIP, SINGLE, ONE_GRAPH,
+            )  # fmt: skip
             carry = descend_tile(
                 coarse, y, c, tree, size, base, position, end, carry, columns, column,
                 DETAILS, ACC,
