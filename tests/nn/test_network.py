@@ -16,6 +16,7 @@ from haarpool.nn import Architecture, Network, build_model
 from haarpool.nn.architecture import CONVOLUTIONS, LINEAR, POOLINGS, READOUTS, TOKENS
 from haarpool.nn.build import AUTHORS
 from haarpool.nn.stages import Convolution
+from helpers.gpu import never_waiting
 from helpers.tolerances import LOOSER, TOLERANCE
 
 PAPER = [*AUTHORS, "GIN-HP-GIN-HP-GIN-MP", "GIN-HP-GIN-GIN-MP"]
@@ -295,11 +296,8 @@ def test_the_host_never_waits_for_the_device(text):
     model = build_model(text, FEATURES, 2).cuda()
     batch = batch_for(model).to("cuda")
     model.loss(model(batch), batch.y).backward()  # whatever is set up once
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with never_waiting():
         model.loss(model(batch), batch.y).backward()
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
 
 
 # ---------------------------------------------------------------------- compilers

@@ -134,7 +134,7 @@ class ChainTensors:
         edges = self._read("edges", level)
         # Views: nothing is copied.
         is_double = dtype == torch.float64
-        weights = edges[2].view(dtype) if is_double else edges[3].view(torch.float32)[::2]
+        weights = edges.view(dtype)[2] if is_double else edges.view(torch.float32)[3, ::2]
         return edges[:2], weights, self.trees[level][Tree.GRAPH].long()
 
     def _read(self, kind: str, level: int) -> Tensor:

@@ -19,6 +19,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from haarpool.haar.chain_tensors import Tree
 from haarpool.haar.kernels import triton_graphs, triton_levels, triton_rows
+from haarpool.haar.kernels.launch import launch
 from haarpool.haar.kernels.layout import first_members
 
 HALF = True  # types of 16 bits are computed in float32, and so are the signals between the levels
@@ -50,13 +51,12 @@ def analysis(x: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, sing
     """Climb the chain, see `haarpool.haar.operators.analysis`."""
     work = _Work.of(x, start, trees, skip, single)
     out = x.new_empty(work.sizes[int(skip)], x.shape[1])
-    with torch.cuda.device_of(x):
-        for step in range(work.num_large):
-            coarse = out if single else work.signal(step)
-            _climb_large(work, step, x, coarse, out)
-            x = coarse
-        if not (single and work.num_large):
-            _launch_graphs(triton_graphs.climb_graphs, work, x, out)
+    for step in range(work.num_large):
+        coarse = out if single else work.signal(step)
+        _climb_large(work, step, x, coarse, out)
+        x = coarse
+    if not (single and work.num_large):
+        _launch_graphs(triton_graphs.climb_graphs, work, x, out)
     return out
 
 
@@ -66,13 +66,12 @@ def synthesis(
     """Descend the chain, see `haarpool.haar.operators.synthesis`."""
     work = _Work.of(c, start, trees, skip, single)
     out = c.new_empty(work.sizes[0], c.shape[1])
-    with torch.cuda.device_of(c):
-        if not (single and work.num_large):
-            y = work.signal(work.num_large - 1) if work.num_large else out
-            _launch_graphs(triton_graphs.descend_graphs, work, c, y)
-        for step in range(work.num_large - 1, -1, -1):
-            coarse = c if single else work.signal(step)
-            _descend_large(work, step, coarse, work.signal(step - 1) if step else out, c)
+    if not (single and work.num_large):
+        y = work.signal(work.num_large - 1) if work.num_large else out
+        _launch_graphs(triton_graphs.descend_graphs, work, c, y)
+    for step in range(work.num_large - 1, -1, -1):
+        coarse = c if single else work.signal(step)
+        _descend_large(work, step, coarse, work.signal(step - 1) if step else out, c)
     return out
 
 
@@ -87,19 +86,20 @@ def gather_sum(x: Tensor, index: Tensor, start: Tensor | None, weight: Tensor | 
     start = start if start is None else start.contiguous()
     acc, tile = _sum_type(x), _Tile.of(columns, num_entries / num_lists)
     chunk, sums = _chunk(num_entries), None
-    with torch.cuda.device_of(x):
-        if start is not None and num_entries > TUNING.list_entries:
-            sums = x.new_empty(num_entries // chunk, columns, dtype=acc)
-            triton_rows.sum_chunks[tile.grid(sums.shape[0] * tile.rows, columns)](
-                x, sums, index, start, weight, num_lists, num_entries, columns,
-                CHUNK=chunk, LONG=TUNING.long, COLUMNS=tile.columns, ACC=_TYPES[acc],
-            )  # fmt: skip
-        triton_rows.sum_lists[tile.grid(num_lists, columns)](
-            x, out, index, start, weight, sums, num_lists, num_entries, columns,
-            LONG=TUNING.long, CHUNK=chunk, LANES=tile.rows,
-            COLUMNS=tile.columns, UNROLL=tile.unroll, ACC=_TYPES[acc],
-            num_warps=TUNING.lane_warps,
+    if start is not None and num_entries > TUNING.list_entries:
+        sums = x.new_empty(num_entries // chunk, columns, dtype=acc)
+        launch(
+            triton_rows.sum_chunks, tile.grid(sums.shape[0] * tile.rows, columns),
+            x, sums, index, start, weight, num_lists, num_entries, columns,
+            CHUNK=chunk, LONG=TUNING.long, COLUMNS=tile.columns, ACC=_TYPES[acc],
         )  # fmt: skip
+    launch(
+        triton_rows.sum_lists, tile.grid(num_lists, columns),
+        x, out, index, start, weight, sums, num_lists, num_entries, columns,
+        LONG=TUNING.long, CHUNK=chunk, LANES=tile.rows,
+        COLUMNS=tile.columns, UNROLL=tile.unroll, ACC=_TYPES[acc],
+        num_warps=TUNING.lane_warps,
+    )  # fmt: skip
     return out
 
 
@@ -198,7 +198,8 @@ def _launch_graphs(kernel: Any, work: _Work, source: Tensor, result: Tensor) -> 
     # be told not to in a tuple. Odd numbers are none.
     sizes = tuple([2 * size + 1 for size in work.sizes[first : first + len(trees)]])
     columns = min(_power_of_2(work.columns), TUNING.graph_columns)
-    kernel[num_graphs, _ceil_divide(work.columns, columns)](
+    launch(
+        kernel, (num_graphs, _ceil_divide(work.columns, columns)),
         source, result, work.scratch, work.start, tuple(trees), sizes, work.start.stride(0),
         num_graphs, work.sizes[1], done, work.columns, STEPS=len(work.sizes) - 1 - done,
         SKIP=work.skip, SINGLE=work.single, DETAILS=work.has_details(done), LONG=TUNING.long,
@@ -216,14 +217,18 @@ def _climb_large(work: _Work, step: int, x: Tensor, coarse: Tensor, out: Tensor)
     sums = None
     if level.may_be_long:
         sums = x.new_empty(level.chunk_grid[0], work.columns, dtype=work.acc)
-        triton_levels.climb_chunk_sums[level.chunk_grid](x, sums, *level.shared, **level.chunk)
-    triton_levels.climb_clusters[level.grid](
-        x, coarse, out, *level.shared, **level.details, **level.tile
-    )
-    if level.may_be_long:
-        triton_levels.climb_chunks[level.chunk_grid](
-            x, coarse, out, sums, *level.shared, **level.details, **level.chunk
+        launch(
+            triton_levels.climb_chunk_sums, level.chunk_grid, x, sums, *level.shared, **level.chunk
         )
+    launch(
+        triton_levels.climb_clusters, level.grid,
+        x, coarse, out, *level.shared, **level.details, **level.tile,
+    )  # fmt: skip
+    if level.may_be_long:
+        launch(
+            triton_levels.climb_chunks, level.chunk_grid,
+            x, coarse, out, sums, *level.shared, **level.details, **level.chunk,
+        )  # fmt: skip
 
 
 def _descend_large(work: _Work, step: int, coarse: Tensor, y: Tensor, c: Tensor) -> None:
@@ -232,16 +237,19 @@ def _descend_large(work: _Work, step: int, coarse: Tensor, y: Tensor, c: Tensor)
     if level.may_be_long:
         sums = c.new_empty(level.chunk_grid[0], work.columns, dtype=work.acc)
         if work.has_details(step):
-            triton_levels.descend_chunk_sums[level.chunk_grid](
-                c, sums, *level.shared, **level.chunk
-            )
-    triton_levels.descend_clusters[level.grid](
-        coarse, y, c, *level.shared, **level.details, **level.tile
-    )
+            launch(
+                triton_levels.descend_chunk_sums, level.chunk_grid,
+                c, sums, *level.shared, **level.chunk,
+            )  # fmt: skip
+    launch(
+        triton_levels.descend_clusters, level.grid,
+        coarse, y, c, *level.shared, **level.details, **level.tile,
+    )  # fmt: skip
     if level.may_be_long:
-        triton_levels.descend_chunks[level.chunk_grid](
-            coarse, y, c, sums, *level.shared, **level.details, **level.chunk
-        )
+        launch(
+            triton_levels.descend_chunks, level.chunk_grid,
+            coarse, y, c, sums, *level.shared, **level.details, **level.chunk,
+        )  # fmt: skip
 
 
 class _Level(NamedTuple):
@@ -317,14 +325,7 @@ def _facts(tree: Tensor, first: Tensor) -> _Facts:
     if isinstance(known, _Facts):
         return known
     if known is None:
-        count = torch.diff(first, append=first.new_full((1,), tree.shape[1]))
-        computed = torch.stack([count.max(), tree[Tree.MASS].max()])
-        values = torch.empty(2, dtype=tree.dtype, pin_memory=tree.is_cuda)
-        values.copy_(computed, non_blocking=True)
-        ready = torch.cuda.Event() if tree.is_cuda else None  # none in Triton's interpreter
-        if ready is not None:
-            ready.record()
-        known = _Pending(values, ready)
+        known = _ask(tree, first)
         _known[tree] = now, known
     if known.ready is not None and not known.ready.query():
         return unknown
@@ -332,3 +333,16 @@ def _facts(tree: Tensor, first: Tensor) -> _Facts:
     facts = _Facts(longest, mass == 1)
     _known[tree] = now, facts
     return facts
+
+
+def _ask(tree: Tensor, first: Tensor) -> _Pending:
+    """Let the device compute the facts of a level."""
+    with torch.cuda.device_of(tree):
+        count = torch.diff(first, append=first.new_full((1,), tree.shape[1]))
+        computed = torch.stack([count.max(), tree[Tree.MASS].max()])
+        values = torch.empty(2, dtype=tree.dtype, pin_memory=tree.is_cuda)
+        values.copy_(computed, non_blocking=True)
+        ready = torch.cuda.Event() if tree.is_cuda else None  # none in Triton's interpreter
+        if ready is not None:
+            ready.record()
+    return _Pending(values, ready)

@@ -1,0 +1,61 @@
+"""Launch kernels of Triton with little work on the host.
+
+`kernel[grid](...)` inspects all arguments in each call to find the variant that it has compiled for
+them, which takes longer than our kernels need for a minibatch. Here a short key finds the variant.
+"""
+
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+from triton.runtime import JITFunction
+
+_variants: dict[tuple[Any, ...], tuple[Any, list[Any]]] = {}
+
+
+def launch(kernel: Any, grid: tuple[int, int], *arguments: Any, **constants: Any) -> None:
+    """Launch a kernel on the device of its first argument.
+
+    Args:
+        kernel: The kernel.
+        grid: Number of programs in both directions.
+        arguments: Tensors, whole numbers, None, and tuples of them.
+        constants: The other arguments of the kernel, which are compiled in, and its options.
+    """
+    if not isinstance(kernel, JITFunction):  # Triton's interpreter
+        kernel[grid](*arguments, **constants)
+        return
+    device = arguments[0].get_device()
+    if device != torch.cuda.current_device():
+        with torch.cuda.device(device):
+            launch(kernel, grid, *arguments, **constants)
+        return
+    key = (id(kernel), device, *_kinds(arguments), *constants.values())
+    known = _variants.get(key)
+    if known is None:
+        compiled = kernel[grid](*arguments, **constants)
+        names = kernel.arg_names[len(arguments) :]
+        _variants[key] = compiled, [constants[name] for name in names]
+        return
+    compiled, compiled_in = known
+    compiled[(*grid, 1)](*arguments, *compiled_in)
+
+
+def _kinds(arguments: Iterable[Any]) -> list[Any]:
+    """Return what Triton compiles for; at least as much as its own key tells apart."""
+    kinds: list[Any] = []
+    for value in arguments:
+        if isinstance(value, Tensor):
+            kinds += value.dtype, value.data_ptr() % 16 == 0
+        elif isinstance(value, int):
+            kinds.append(1 if value == 1 else (value % 16 == 0, value >> 31))
+        elif isinstance(value, tuple):
+            kinds += len(value), *_kinds(value)
+        else:
+            kinds.append(value)
+    return kinds
