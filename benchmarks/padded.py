@@ -4,10 +4,9 @@
 
 The exit code is 1 if a result is outside its limits.
 
-Ten repeats of the default network on NCI1 with dropout, 40 epochs each, the same splits and first
-weights on both sides; dropout differs. All padded repeats run one after the other, as in `haarpool
-train`. Plain repeats share the GPU in processes, because they take ten times as long; their time is
-measured on two epochs of the first, before the others.
+Thirty repeats of the default network on NCI1 with dropout, 20 epochs each, the same splits and
+first weights on both sides; dropout differs. Both kinds share the GPU in processes. Times are of
+the first repeat alone, before the others, with validation and capture.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from haarpool.training.devices import ProcessGroup
 from haarpool.training.loop import Trainer
 from haarpool.training.run import Run, make_network, start_run
 
-REPEATS, EPOCHS = 10, 40
-PROCESSES = 10
+REPEATS, EPOCHS, PROCESSES = 30, 20, 15
+LIMIT_MS = 1.9
 
 
 def start() -> Run:
@@ -58,38 +57,39 @@ def score(fit: Trainer) -> float:
     return 100 * fit.evaluate(fit.outputs(test), test)[1]
 
 
-def plain_score(repeat: int) -> float:
-    """Run a repeat without padding, in a process of its own."""
+def score_in_process(repeat: int, padded: bool) -> float:
+    """Run a repeat in a process of its own."""
     torch.set_num_threads(1)
-    return score(trainer(start(), repeat, padded=False))
+    return score(trainer(start(), repeat, padded))
 
 
 def main() -> Iterator[Result]:
     """Yield the results."""
     run = start()
     steps = len(run.splits[0].train) / run.config.batch_size
+    trainer(run, 0, padded=False).run_epoch(lambda: None)  # compiles the kernels
     plain = trainer(run, 0, padded=False)
-    plain.run_epoch(lambda: None)  # compiles the kernels
     plain_ms = 1e3 * seconds(lambda: plain.run_epoch(lambda: None)) / steps
-
-    padded: list[float] = []
-    repeats = [trainer(run, repeat, padded=True) for repeat in range(REPEATS)]
-    spent = seconds(lambda: padded.extend(map(score, repeats)))
-    padded_ms = 1e3 * spent / (REPEATS * EPOCHS * steps)
-    note = f"{plain_ms:.2f} ms and {padded_ms:.2f} ms a step, validation and capture included"
-    yield Result("throughput of ten repeats, padded over plain", plain_ms / padded_ms, 8, note=note)
+    padded = trainer(run, 0, padded=True)
+    padded_ms = 1e3 * seconds(lambda: score(padded)) / (EPOCHS * steps)
+    yield Result("padded step, ms", padded_ms, at_most=LIMIT_MS)
+    yield Result("plain step over padded step", plain_ms / padded_ms, note=f"{plain_ms:.2f} ms")
 
     with ProcessPoolExecutor(PROCESSES, get_context("spawn")) as pool:
-        plain_scores = list(pool.map(plain_score, range(REPEATS)))
-    difference = np.subtract(padded, plain_scores)
-    error = np.hypot(np.std(padded, ddof=1), np.std(plain_scores, ddof=1)) / np.sqrt(REPEATS)
+        futures = [
+            [pool.submit(score_in_process, repeat, padded) for repeat in range(REPEATS)]
+            for padded in (True, False)
+        ]
+        scores = np.array([[future.result() for future in kind] for kind in futures])
+    means = scores.mean(axis=1)
+    error = np.hypot(*scores.std(axis=1, ddof=1)) / np.sqrt(REPEATS)
+    difference = scores[0] - scores[1]
     note = (
-        f"{np.mean(padded):.2f} and {np.mean(plain_scores):.2f}; paired difference "
+        f"{means[0]:.2f} padded, {means[1]:.2f} plain, {REPEATS} repeats; paired difference "
         f"{difference.mean():+.2f} ± {difference.std(ddof=1) / np.sqrt(REPEATS):.2f}"
     )
-    ratio = abs(difference.mean()) / error
     name = "difference of the mean test accuracies over its standard error"
-    yield Result(name, ratio, at_most=1, note=note)
+    yield Result(name, abs(means[0] - means[1]) / error, at_most=1, note=note)
 
 
 if __name__ == "__main__":

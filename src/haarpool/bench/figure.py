@@ -59,6 +59,9 @@ def _draw_timing(axes: Axes, lines: Sequence[JsonLine]) -> None:
         style = "o-" if way == "eager" else "o--"
         _plot(axes, points, "median_ms", label, style, _COLOURS[layer])
     _finish(axes, "one pooling layer, forward, 50 graphs", "nodes per graph", "ms")
+    nodes = sorted({line["case"]["nodes"] for line in forward})
+    axes.set_xticks(nodes, [f"{n:,}" for n in nodes])
+    axes.minorticks_off()
 
 
 def _draw_transforms(axes: Axes, lines: Sequence[JsonLine]) -> None:
@@ -80,7 +83,7 @@ def _draw_training(axes: Axes, lines: Sequence[JsonLine]) -> None:
         where = [tokens.index(x["case"]["pooling"]) + offset for x in points]
         heights = [x["median_ms"] for x in points]
         axes.bar(where, heights, 0.8 / len(ways), label=way, color=_WAYS[way])
-    axes.set_xticks(range(len(tokens)), tokens)
+    axes.set_xticks(range(len(tokens)), tokens, fontsize=7)
     dataset = lines[0]["case"]["dataset"]
     axes.set_title(f"a training step, {dataset}, 32 graphs", fontsize=10)
     axes.set_ylabel("ms")

@@ -37,7 +37,7 @@ def run(settings: Settings) -> Iterator[Line]:
         case: dict[str, str | int] = {"layer": name, "nodes": num_nodes}
         reason = lacks_memory(name, num_nodes, settings)
         if reason or name in SLOW:
-            reason = reason or "left out: takes minutes"
+            reason = reason or "left out: very slow"
             yield Line("memory", title, case=case, error=reason, optional=True)
         else:
             yield _line(title, layer.with_backward(), batch.x, case, settings, name not in OWN)

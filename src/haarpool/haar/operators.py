@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch._functorch import eager_transforms
+from torch.autograd import forward_ad
 
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import ChainTensors, Tree
@@ -209,8 +210,12 @@ _plain_apply = super(torch.autograd.Function, _Linear).apply
 
 
 def _apply(x: Tensor, name: str, arguments: Arguments) -> Tensor:
-    in_torch_func = torch._C._are_functorch_transforms_active()
-    apply = _Linear.apply if in_torch_func else _plain_apply
+    if torch._C._are_functorch_transforms_active():
+        apply = _Linear.apply
+    elif torch.is_grad_enabled() or forward_ad._current_level >= 0:
+        apply = _plain_apply
+    else:  # in most backward passes
+        return _run(name, x, arguments)
     result: Tensor = apply(x, name, arguments)  # type: ignore[no-untyped-call]
     return result
 
