@@ -17,7 +17,7 @@ from haarpool._types import Floats, Task
 from haarpool._validate import real_number
 from haarpool.datasets import as_graphs
 from haarpool.datasets.graphs import MISSING, Graphs
-from haarpool.datasets.splits import Split, as_json
+from haarpool.datasets.splits import as_json, hold_out
 from haarpool.errors import HaarPoolError
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
@@ -78,7 +78,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             setattr(self, name, value)
 
     def fit(self, graphs: Any, y: Any = None) -> Self:
-        """Train a network; a random part of the graphs chooses the epoch.
+        """Train a network; a random part of the graphs, of each class, chooses the epoch.
 
         Args:
             graphs: A list of PyG `Data`, a PyG dataset, `Graphs`, or what `haarpool train` takes: a
@@ -90,13 +90,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         config = RunConfig(**settings | {"chain": self.chain or {}})
         labelled = self._with_labels(as_graphs(graphs), y)
         check_labels(labelled)
-        order = np.random.default_rng([config.seed, 0]).permutation(
-            np.flatnonzero(labelled.is_labelled)
-        )
-        held_out = max(1, round(self.validation * len(order)))
-        if len(order) <= held_out:
-            raise HaarPoolError("at least 2 graphs with a label", f"{len(order)}", "add graphs")
-        split = Split(np.sort(order[held_out:]), np.sort(order[:held_out]), order[:0])
+        split = hold_out(labelled, self.validation, config.seed)
         group = ProcessGroup(device=find_device(self.device))
         run = start_run(labelled, config, group, progress=self.progress, splits=[split])
         train_run(run, progress=self.progress)

@@ -45,8 +45,9 @@ def read(path):
 
 def test_a_table_of_molecules_with_classes(table):
     out, err, _ = run_main("train", "mol.csv", "--target", "kind", *SMALL, "--split", "scaffold")
-    assert err.count("\n") == 1
-    assert "line 5 'not a molecule'" in err
+    skipped, mixed = err.splitlines()
+    assert "line 5 'not a molecule'" in skipped
+    assert "no graph of class 'none' in the validation part" in mixed  # the scaffold is the class
     config = json.loads(Path("runs/mol-1/config.json").read_text())
     assert config["data"]["classes"] == ["none", "ring"]
     err = run_main("predict", "runs/mol-1", "mol.csv", "--out", "new.csv").err
@@ -60,6 +61,21 @@ def test_a_table_of_molecules_with_classes(table):
     assert "line 5" in err
     assert not Path("x.csv").exists()
     assert "test accuracy" in out
+
+
+@pytest.mark.usefixtures("blank_report")
+def test_classes_are_in_every_part_by_default(table):
+    Path("mol.csv").write_text(Path("mol.csv").read_text().replace("not a molecule", "CCC"))
+    run_main("train", "mol.csv", "--target", "kind", "--strict", *SMALL, "--out", "run")
+    config = json.loads(Path("run/config.json").read_text())
+    assert config["training"]["split"] == "stratified"
+    scaffold = ("--target", "kind", "--split", "scaffold", "--strict", *SMALL, "--out", "other")
+    (line,) = run_main("train", "mol.csv", *scaffold, code=2).err.splitlines()
+    assert "no graph of class 'none' in the validation part" in line
+    assert "pass --split stratified, or leave out --strict" in line
+    assert not Path("other").exists()
+    run_main("train", "mol.csv", "--target", "oxygen", *SMALL, "--out", "values")
+    assert json.loads(Path("values/config.json").read_text())["training"]["split"] == "random"
 
 
 @pytest.mark.usefixtures("blank_report")

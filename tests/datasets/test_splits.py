@@ -6,8 +6,19 @@ import numpy as np
 import pytest
 
 import haarpool as hp
+from haarpool.datasets import read_graphs
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.splits import PARTS, as_json, make_splits
+from haarpool.datasets.splits import (
+    PARTS,
+    Split,
+    as_json,
+    default_rule,
+    hold_out,
+    make_splits,
+    missing_classes,
+)
+from helpers.errors import error_with
+from helpers.files import REAL, needs_data
 
 
 def random_graphs(count=50, classes=2, **more):
@@ -38,6 +49,103 @@ def test_random():
     assert [split.digest() for split in again] == [split.digest() for split in splits[:2]]
     other = make_splits("random", graphs, seed=2)
     assert other[0].digest() != splits[0].digest()
+
+
+def with_classes(*counts, **more):
+    """Graphs with this many of each class, in random order."""
+    graphs = random_graphs(sum(counts), classes=len(counts), **more)
+    targets = np.repeat(np.arange(len(counts)), counts)
+    graphs.targets[:] = np.random.default_rng(0).permutation(targets)
+    return graphs
+
+
+def test_hashes_of_published_results_do_not_change():
+    graphs = random_graphs(188)
+    found = [make_splits(rule, graphs, 1)[0].digest()[:12] for rule in ("random", "kfold:10")]
+    assert found == ["3cc4642741d1", "1e4dc0c956d6"]
+
+
+def test_stratified():
+    graphs = with_classes(63, 125)
+    splits = make_splits("stratified", graphs, seed=1, repeats=3)
+    for split in splits:
+        check(split, graphs)
+        found = [np.bincount(graphs.targets[part]).tolist() for part in split]
+        assert found == [[51, 101], [6, 12], [6, 12]]
+    assert len({split.digest() for split in splits}) == 3
+    again = make_splits("stratified", graphs, seed=1, repeats=2)
+    assert [split.digest() for split in again] == [split.digest() for split in splits[:2]]
+    assert make_splits("stratified", graphs, seed=2)[0].digest() != splits[0].digest()
+
+
+def test_shares_of_many_classes_add_up():
+    graphs = with_classes(*[14] * 20)
+    (split,) = make_splits("stratified", graphs)
+    check(split, graphs)
+    assert [len(part) for part in split] == [224, 28, 28]
+    counts = np.bincount(graphs.targets[split.test])
+    assert (counts.min(), counts.max()) == (1, 2)
+
+
+def test_rare_classes_train_first_then_test_then_validate():
+    graphs = with_classes(100, 1, 2, 3, 4)
+    graphs.targets[np.flatnonzero(graphs.targets == 0)[:7]] = -1
+    for split in make_splits("stratified", graphs, repeats=5):
+        check(split, graphs)
+        train, validation, test = (
+            np.bincount(graphs.targets[part], minlength=5).tolist() for part in split
+        )
+        assert train[1:] == [1, 1, 1, 2]
+        assert test[1:] == [0, 1, 1, 1]
+        assert validation[1:] == [0, 0, 1, 1]
+        assert train[0] + validation[0] + test[0] == 93
+
+
+def test_stratified_needs_classes():
+    values = Graphs(
+        "SOME", np.arange(11), np.zeros((2, 0), np.int64), task="regression",
+        targets=np.ones((10, 1)), target_names=("y",),
+    )  # fmt: skip
+    with error_with("split=stratified", "regression on SOME", "pass split=random"):
+        make_splits("stratified", values)
+    with error_with("a class of at least 3 graphs", "at most 2", "pass split=random"):
+        make_splits("stratified", with_classes(2, 2, 1))
+
+
+def test_default_rule():
+    parts = {"train": np.arange(30), "validation": np.arange(30, 40), "test": np.arange(40, 50)}
+    assert default_rule(random_graphs(split=parts)) == "given"
+    assert default_rule(random_graphs()) == "stratified"
+    assert default_rule(with_classes(2, 2, 2)) == "random"
+    empty = np.zeros((2, 0), np.int64)
+    values = Graphs("V", np.arange(4), empty, task="regression", targets=np.ones((3, 1)))
+    assert default_rule(values) == "random"
+
+
+def test_hold_out_keeps_the_share_of_each_class():
+    graphs = with_classes(90, 10, 2, 1)
+    split = hold_out(graphs, 0.1)
+    assert np.bincount(graphs.targets[split.validation]).tolist() == [9, 1, 1]
+    assert np.bincount(graphs.targets[split.train]).tolist() == [81, 9, 1, 1]
+    assert not len(split.test)
+    assert hold_out(graphs, 0.1, seed=1).digest() != split.digest()
+    assert [len(part) for part in hold_out(with_classes(1, 1, 1), 0.1)] == [2, 1, 0]
+    with error_with("at least 2 graphs with a label"):
+        hold_out(with_classes(1), 0.1)
+
+
+def test_parts_that_lack_a_class_are_named():
+    graphs = random_graphs(8, classes=4)  # 0 1 2 3 0 1 2 3
+    full = Split(np.arange(4), np.arange(4, 8), np.arange(0))
+    assert missing_classes(graphs, [full]) == ""
+    lacking = Split(np.arange(4), np.array([4, 5, 6]), np.array([7]))
+    assert missing_classes(graphs, [lacking]) == (
+        "no graph of class '3' in the validation part (and 1 parts more)"
+    )
+    lacking = Split(np.arange(4), np.arange(4, 8), np.array([3]))
+    assert missing_classes(graphs, [full, lacking]) == (
+        "no graph of class '0' and 2 other classes in the test part of repeat 1"
+    )
 
 
 def test_each_graph_is_in_one_test_fold_and_classes_are_even():
@@ -84,6 +192,35 @@ def test_scaffolds_stay_together():
         make_splits("scaffold", random_graphs(ids=("CC",) * 50, id_name="smiles"))
 
 
+def test_scaffolds_in_the_order_of_deepchem():
+    """Largest group first, of equal ones the last; train, then validation, then test."""
+
+    def ring(size, tail):
+        return "C" * tail + "C1" + "C" * (size - 2) + "C1"
+
+    # Of 100 molecules: 75 train; 16 fit only into the test part; of the single ones the last five
+    # train and the others validate.
+    sizes = [75, 16, *[1] * 9]
+    smiles = tuple(ring(kind + 3, i + 1) for kind, size in enumerate(sizes) for i in range(size))
+    (split,) = make_splits("scaffold", random_graphs(100, ids=smiles, id_name="smiles"))
+    assert split.train.tolist() == [*range(75), *range(95, 100)]
+    assert split.validation.tolist() == [*range(91, 95)]
+    assert split.test.tolist() == [*range(75, 91)]
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "target", "sizes"),
+    [("BBBP", "BBBP", [1631, 204, 204]), ("BACE", "Class", [1210, 151, 152])],
+)
+@pytest.mark.filterwarnings("ignore:.*invalid SMILES")
+def test_scaffold_splits_of_moleculenet_have_both_classes(name, target, sizes):
+    graphs = read_graphs(f"{REAL}/molecules/{name}.csv", targets=[target])
+    (split,) = make_splits("scaffold", graphs)
+    assert [len(part) for part in split] == sizes
+    assert missing_classes(graphs, [split]) == ""
+
+
 def test_published_split():
     parts = {"train": np.arange(30), "validation": np.arange(30, 40), "test": np.arange(40, 50)}
     graphs = random_graphs(split=parts)
@@ -107,7 +244,7 @@ def test_files(tmp_path):
 
 
 BAD = {
-    "no such rule": ("halves", "split=random, scaffold"),
+    "no such rule": ("halves", "split=stratified, random, scaffold"),
     "two folds": ("kfold:2", "K >= 3"),
     "folds in words": ("kfold:ten", "K >= 3"),
     "more folds than graphs": ("kfold:51", "at least 51 graphs"),

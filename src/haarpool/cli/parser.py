@@ -85,9 +85,8 @@ def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
             choices=["classification", "regression"],
             help="type of the labels (default: inferred)",
         )
-    data.add_argument(
-        "--strict", action="store_true", help="stop at an invalid SMILES instead of skipping it"
-    )
+    stops = "an invalid SMILES" + (", or a part without one of the classes" if labels else "")
+    data.add_argument("--strict", action="store_true", help=f"stop at {stops}; default: warn")
 
 
 def add_output(command: argparse.ArgumentParser) -> Any:

@@ -89,7 +89,7 @@ def _new_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run, RunFolder]
         RunFolder.check_new(out)  # before the work
     with group.main_first():
         graphs = read_graphs(**read)
-    new = start_run(graphs, config, group, progress=_progress(arguments))
+    new = start_run(graphs, config, group, progress=_progress(arguments), strict=arguments.strict)
     folder = RunFolder(out or _unused_folder(Path("runs"), graphs.name))
     if group.is_main:
         command = shlex.join(["haarpool", *sys.argv[1:]])

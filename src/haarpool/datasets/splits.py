@@ -17,7 +17,7 @@ from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
 
 PARTS = ("train", "validation", "test")
-RULES = "split=random, scaffold, kfold:K, given, or a JSON file"
+RULES = "split=stratified, random, scaffold, kfold:K, given, or a JSON file"
 
 
 class Split(NamedTuple):
@@ -43,12 +43,15 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
     """Make the splits of a run; graphs without label are in no part.
 
     Args:
-        rule: "random": a new 80/10/10 split per repeat. "kfold:K": K splits per repeat; each fold
-            is the test part once, with the next fold as validation part, and every fold has about
-            the same share of each class. "scaffold": molecules with the same scaffold are in the
-            same part, frequent scaffolds in the training part. "given": the published split. The
-            last two are the same in every repeat. Otherwise a JSON file with {"train": [...],
-            "validation": [...], "test": [...]}, graphs numbered from 0, or with a list of these.
+        rule: "random": a new 80/10/10 split per repeat. "stratified": the same with about the same
+            share of each class in every part; a class with few graphs is in the training part
+            first, then in the test part, then in the validation part. "kfold:K": K splits per
+            repeat; each fold is the test part once, with the next fold as validation part, and
+            every fold has about the same share of each class. "scaffold": molecules with the same
+            scaffold are in the same part, frequent scaffolds in the training part, as in DeepChem.
+            "given": the published split. The last two are the same in every repeat. Otherwise a
+            JSON file with {"train": [...], "validation": [...], "test": [...]}, graphs numbered
+            from 0, or with a list of these.
         graphs: The dataset.
         seed: Seed of the random numbers; repeat r uses (seed, r).
         repeats: Number of repeats.
@@ -61,6 +64,8 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
     labelled = np.flatnonzero(graphs.is_labelled)
     if rule == "random":
         splits = [_random(labelled, seed, r) for r in range(repeats)]
+    elif rule == "stratified":
+        splits = [_stratified(graphs, labelled, seed, r) for r in range(repeats)]
     elif rule.partition(":")[0] == "kfold":
         splits = [s for r in range(repeats) for s in _folds(rule, graphs, labelled, seed, r)]
     elif rule == "scaffold":
@@ -80,6 +85,32 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
     return splits
 
 
+def default_rule(graphs: Graphs) -> str:
+    """Return the rule that "auto" means: "given", else "stratified" for classes, else "random"."""
+    if graphs.split is not None:
+        return "given"
+    return "stratified" if _class_counts(graphs).max(initial=0) >= len(PARTS) else "random"
+
+
+def hold_out(graphs: Graphs, share: float, seed: int = 0) -> Split:
+    """Split the graphs with a label into a training and a validation part; the test part is empty.
+
+    Args:
+        graphs: The dataset.
+        share: Share of the validation part, in (0, 1). It is about the same for each class.
+        seed: Seed of the random numbers.
+    """
+    order = np.random.default_rng([seed, 0]).permutation(np.flatnonzero(graphs.is_labelled))
+    size = max(1, round(share * len(order)))
+    if len(order) <= size:
+        raise HaarPoolError("at least 2 graphs with a label", f"{len(order)}", "add graphs")
+    counts = _class_counts(graphs)
+    if counts.max(initial=0) < 2:
+        return _sorted(order[size:], order[:size], order[:0])
+    sizes = _class_shares(counts, size, reserve=1)
+    return _sorted(*_by_class(graphs, order, counts, [sizes]), order[:0])
+
+
 def num_folds(rule: str) -> int | None:
     """Return K of "kfold:K"; None for other rules."""
     name, _, number = rule.partition(":")
@@ -94,6 +125,57 @@ def _random(labelled: Ints, seed: int, repeat: int) -> Split:
             "at least 3 graphs with a label, one per part", f"{len(order)}", "add graphs"
         )
     return _sorted(order[2 * tenth :], order[:tenth], order[tenth : 2 * tenth])
+
+
+def _stratified(graphs: Graphs, labelled: Ints, seed: int, repeat: int) -> Split:
+    counts = _class_counts(graphs)
+    if counts.max(initial=0) < len(PARTS):
+        raise HaarPoolError(
+            "a class of at least 3 graphs for split=stratified, one per part",
+            f"at most {counts.max()}" if len(counts) else f"{graphs.task} on {graphs.name}",
+            "pass split=random",
+        )
+    order = np.random.default_rng([seed, repeat]).permutation(labelled)
+    test = _class_shares(counts, len(order) // 10, reserve=1)
+    validation = np.minimum(_class_shares(counts, len(order) // 10, reserve=2), counts - 1 - test)
+    train, in_test, in_validation = _by_class(graphs, order, counts, [test, validation])
+    return _sorted(train, in_validation, in_test)
+
+
+def _class_counts(graphs: Graphs) -> Ints:
+    """Count the graphs of each class that has some; empty if graphs have no single class each."""
+    if graphs.task != "classification" or graphs.targets is None:
+        return np.zeros(0, np.int64)
+    counts: Ints = np.unique(graphs.targets[graphs.is_labelled], return_counts=True)[1]
+    return counts
+
+
+def _class_shares(counts: Ints, size: int, reserve: int) -> Ints:
+    """Spread `size` graphs over classes in proportion to their counts.
+
+    Args:
+        counts: (C,) Graphs of each class.
+        size: Graphs to take, over all classes.
+        reserve: A class with more graphs than this gives at least one.
+
+    Returns:
+        (C,) Graphs to take of each class; one of each class is left.
+    """
+    # Rounding the running total, not each share, keeps the sum.
+    totals = np.rint(np.cumsum(counts) * size / counts.sum()).astype(np.int64)
+    shares: Ints = np.maximum(np.diff(totals, prepend=0), counts > reserve)
+    return np.minimum(shares, counts - 1)
+
+
+def _by_class(graphs: Graphs, order: Ints, counts: Ints, sizes: Sequence[Ints]) -> list[Ints]:
+    """Cut parts off each class: the rest, then one part for each (C,) entry of `sizes`."""
+    assert graphs.targets is not None
+    order = order[np.argsort(graphs.targets[order], kind="stable")]
+    # Position of each graph in its class, and the part that has this position.
+    position = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    ends = np.repeat(np.cumsum(sizes, axis=0), counts, axis=1)
+    part = (position >= ends).sum(axis=0)
+    return [order[part == len(sizes)], *(order[part == i] for i in range(len(sizes)))]
 
 
 def _folds(rule: str, graphs: Graphs, labelled: Ints, seed: int, repeat: int) -> list[Split]:
@@ -132,14 +214,12 @@ def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:
     groups = defaultdict[str, list[int]](list)
     for g, scaffold in zip(labelled, scaffolds([graphs.ids[g] for g in labelled]), strict=True):
         groups[scaffold].append(int(g))
-    # Large groups come first and train, so that the test part has unseen scaffolds.
-    train, validation, test = list[int](), list[int](), list[int]()
-    for group in sorted(groups.values(), key=lambda members: (-len(members), members)):
-        if not train or len(train) + len(group) <= 0.8 * len(labelled):
-            train += group
-        else:
-            (validation if len(validation) <= len(test) else test).extend(group)
-    parts = (train, validation, test)
+    # As in DeepChem: the largest group comes first, of equal ones that of the last first molecule.
+    ordered = sorted(groups.values(), key=lambda group: (len(group), group[0]), reverse=True)
+    parts = _fill(ordered, 0.8 * len(labelled), 0.9 * len(labelled))
+    if not all(parts):  # a scaffold has most molecules: it trains, and the others are halved
+        largest = len(ordered[0])
+        parts = _fill(ordered, largest, (largest + len(labelled)) / 2)
     if not all(parts):
         raise HaarPoolError(
             "enough scaffolds for three parts",
@@ -147,6 +227,48 @@ def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:
             "pass split=random",
         )
     return _sorted(*(np.array(part) for part in parts))
+
+
+def _fill(groups: Sequence[list[int]], train_end: float, validation_end: float) -> list[list[int]]:
+    """Put each group into the training, else into the validation part if it fits, else into test.
+
+    Args:
+        groups: Numbers of graphs.
+        train_end: Largest size of the training part.
+        validation_end: Largest size of the training and validation part together.
+    """
+    train, validation, test = list[int](), list[int](), list[int]()
+    for group in groups:
+        if len(train) + len(group) <= train_end:
+            train += group
+        elif len(train) + len(validation) + len(group) <= validation_end:
+            validation += group
+        else:
+            test += group
+    return [train, validation, test]
+
+
+def missing_classes(graphs: Graphs, splits: Sequence[Split]) -> str:
+    """Say which part of a split lacks a class that the dataset has; "" if none does.
+
+    Args:
+        graphs: The dataset; only one class per graph is checked.
+        splits: One split per repeat.
+    """
+    if graphs.task != "classification" or graphs.targets is None:
+        return ""
+    present = np.unique(graphs.targets[graphs.is_labelled])
+    messages: list[str] = []
+    for repeat, split in enumerate(splits):
+        for name, part in zip(PARTS, split, strict=True):
+            missing = np.setdiff1d(present, graphs.targets[part])
+            if len(part) and len(missing):
+                where = f" of repeat {repeat}" if len(splits) > 1 else ""
+                others = f" and {len(missing) - 1} other classes" if len(missing) > 1 else ""
+                label = graphs.classes[missing[0]]
+                messages.append(f"no graph of class {label!r}{others} in the {name} part{where}")
+    more = f" (and {len(messages) - 1} parts more)" if len(messages) > 1 else ""
+    return messages[0] + more if messages else ""
 
 
 def _from_file(path: Path, graphs: Graphs, repeats: int) -> list[Split]:

@@ -43,8 +43,8 @@ class RunConfig:
         class_weights: Give rare classes the same total weight as frequent ones.
         seed: Seed of splits, weights, shuffling and dropout.
         repeats: Number of trainings, each with its own split and weights.
-        split: Split rule, see `make_splits`; "auto" is the published split, or random if there is
-            none.
+        split: Split rule, see `make_splits`; "auto" is the published split, else stratified for
+            one class per graph, else random.
         precision: "float32", "bfloat16" (autocast), or "auto": the faster one. That is float32:
             autocast takes longer than it saves on networks of this size.
         compile: Compile the network with `torch.compile`.
@@ -84,7 +84,9 @@ class RunConfig:
     class_weights: bool = setting(False, "give rare classes the same weight as frequent ones")
     seed: int = setting(0, "random seed", metavar="N")
     repeats: int = setting(1, "number of trainings, each with its own weights", metavar="N")
-    split: str = setting("auto", "random, scaffold, kfold:K, given, or a JSON file", metavar="RULE")
+    split: str = setting(
+        "auto", "stratified, random, scaffold, kfold:K, given, or a JSON file", metavar="RULE"
+    )
     precision: Literal["auto", "float32", "bfloat16"] = setting(
         "auto", "auto is the faster one, float32", choices=("auto", "float32", "bfloat16")
     )

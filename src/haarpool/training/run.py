@@ -12,7 +12,7 @@ import torch
 from haarpool._types import Floats, Task
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.splits import Split, make_splits
+from haarpool.datasets.splits import Split, default_rule, make_splits, missing_classes
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 from haarpool.nn import Network, build_model
 from haarpool.training.config import RunConfig
@@ -96,6 +96,7 @@ def start_run(
     *,
     progress: bool | None = None,
     splits: list[Split] | None = None,
+    strict: bool = False,
 ) -> Run:
     """Do everything before the first training step: splits, features, chains, minibatches.
 
@@ -105,15 +106,17 @@ def start_run(
         group: The processes that train together.
         progress: True shows progress bars, False hides them, `None` shows them on a terminal.
         splits: One split per repeat; by default those of `config.split`.
+        strict: Raise an error if a part of a split lacks a class; by default this is a warning.
     """
     check_labels(graphs)
     if (missing := int((~graphs.is_labelled).sum())) and group.is_main:
         text = f"{missing} of {len(graphs)} graphs of {graphs.name} have no label and are left out"
         warnings.warn(text, HaarPoolWarning, stacklevel=2)
     if config.split == "auto":
-        config = replace(config, split="random" if graphs.split is None else "given")
+        config = replace(config, split=default_rule(graphs))
     splits = splits or make_splits(config.split, graphs, config.seed, config.repeats)
     _check_targets(graphs, splits)
+    _check_classes(graphs, splits, strict=strict, warn=group.is_main)
     encoding = replace(
         Encoding.fit(graphs, config.features), edges=()
     )  # networks read weights only
@@ -181,6 +184,18 @@ def _check_targets(graphs: Graphs, splits: list[Split]) -> None:
                 "a training part without one",
                 "leave this target out",
             )
+
+
+def _check_classes(graphs: Graphs, splits: list[Split], *, strict: bool, warn: bool) -> None:
+    """Warn, or raise an error, if a part lacks a class."""
+    missing = missing_classes(graphs, splits)
+    if missing and strict:
+        raise HaarPoolError(
+            "all classes in every part", missing, "pass split=stratified, or leave out strict=True"
+        )
+    if missing and warn:
+        text = f"{missing}: scores of such a part can mislead"
+        warnings.warn(text, HaarPoolWarning, stacklevel=3)
 
 
 def _median_graph(graphs: Graphs) -> int:
