@@ -11,6 +11,7 @@ from haarpool.datasets import as_graphs, read_graphs
 from haarpool.datasets.pyg import GraphDataset
 from haarpool.datasets.splits import Split
 from haarpool.haar.operators import can_be_captured
+from haarpool.nn.standardize import Standardize
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import CPU, ProcessGroup, find_device, join_process_group
 from haarpool.training.loop import Progress, Trainer
@@ -304,3 +305,20 @@ def test_any_split_can_be_passed():
     config = RunConfig(arch="GC8-HP-FC8", epochs=1)
     run = train_run(start_run(graphs, config, ProcessGroup(), progress=False, splits=[split]))
     assert run.results[0].predicted.shape == (90, 2)
+
+
+# ---------------------------------------------------------------------- standardised inputs
+
+
+def test_inputs_are_standardised_by_the_training_part():
+    run = started([0, 1] * 15)
+    for g, data in enumerate(run.graphs.sizes):  # a column that differs from graph to graph
+        run.batches._flat["x"][run.graphs.start[g] : run.graphs.start[g] + data, 0] = g**2
+    run.network.standardize = Standardize(run.network.in_channels, [0])
+    trainer = run.trainer(0)
+    rows = np.isin(run.graphs.owner, run.splits[0].train)
+    expected = run.batches["x"][torch.from_numpy(rows), 0]
+    mean, std = trainer.network.standardize.mean[0], trainer.network.standardize.std[0]
+    assert float(mean) == pytest.approx(float(expected.double().mean()), rel=1e-6)
+    assert float(std) == pytest.approx(float(expected.double().std(correction=0)), rel=1e-6)
+    assert "network.standardize.mean" in trainer.tensors()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from haarpool.errors import HaarPoolError
 Singles = NDArray[np.float32]
 
 AUTO = ("labels", "x", "atoms", "attributes")  # the first one of these; else degrees
+REAL = ("attributes", "x")  # kinds of unknown units
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,13 @@ class FeatureColumns:
         kind: "degree", "constant" or a kind of columns of the graphs.
         width: Number of feature columns.
         values: For labels, the known values of each column in ascending order.
+        real: Numbers of the columns with real numbers, which networks standardise.
     """
 
     kind: str
     width: int
     values: tuple[tuple[int, ...], ...] = ()
+    real: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,21 @@ class Encoding:
         """
         return "+".join(part.kind for part in self.nodes)
 
+    @property
+    def real_nodes(self) -> tuple[int, ...]:
+        """Columns of `encode` with real numbers, which networks standardise."""
+        return _real(self.nodes)
+
+    @property
+    def edge_width(self) -> int:
+        """Number of edge features."""
+        return sum(part.width for part in self.edges)
+
+    @property
+    def real_edges(self) -> tuple[int, ...]:
+        """Columns of `encode_edges` with real numbers, which networks standardise."""
+        return _real(self.edges)
+
     def encode(self, graphs: Graphs) -> Singles:
         """Return the (N, width) features of all nodes."""
         size = int(graphs.start[-1])
@@ -149,17 +168,33 @@ class Encoding:
             ) from error
 
 
-def _part(kind: str, width: int, values: Any = ()) -> FeatureColumns:
+def _part(kind: str, width: int, values: Any = (), real: Any = ()) -> FeatureColumns:
     return FeatureColumns(
-        str(kind), int(width), tuple(tuple(int(v) for v in column) for column in values)
+        str(kind),
+        int(width),
+        tuple(tuple(int(v) for v in column) for column in values),
+        tuple(map(int, real)),
     )
 
 
 def _fit(kind: str, values: NDArray[Any]) -> FeatureColumns:
     if kind != "labels":
-        return FeatureColumns(kind, values.shape[1])
+        real = [c for c, column in enumerate(values.T) if not _is_binary(column)]
+        return FeatureColumns(kind, values.shape[1], (), tuple(real if kind in REAL else ()))
     columns = tuple(tuple(np.unique(column).tolist()) for column in values.T)
     return FeatureColumns(kind, sum(map(len, columns)), columns)
+
+
+def _real(parts: Sequence[FeatureColumns]) -> tuple[int, ...]:
+    first = accumulate((part.width for part in parts), initial=0)
+    return tuple(
+        start + column for start, part in zip(first, parts, strict=False) for column in part.real
+    )
+
+
+def _is_binary(column: NDArray[Any]) -> bool:
+    """Return whether all values are 0 or 1."""
+    return bool(((column == 0) | (column == 1)).all())
 
 
 def _degree(graphs: Graphs) -> Ints:

@@ -42,6 +42,7 @@ def build_model(
     num_clusters: int = 16,
     num_modes: int = 2,
     sorted_nodes: int = 30,
+    standardize: Sequence[int] = (),
 ) -> Network:
     """Build the network of an architecture.
 
@@ -67,6 +68,8 @@ def build_model(
             and so on.
         num_modes: Eigenvectors per cluster of EIG.
         sorted_nodes: Nodes of each graph that SORT keeps; smaller graphs are padded with zeros.
+        standardize: Columns of `data.x` that are standardised; `Network.fit_inputs` computes their
+            mean and standard deviation.
 
     Example:
         >>> model = build_model("2GC16-HP-GC16-HP-FC16", in_channels=3, out_channels=2)
@@ -103,6 +106,7 @@ def build_model(
         domain=options.domain,
         dropout=dropout,
         num_modes=options.num_modes,
+        standardize=standardize,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from haarpool.nn.inputs import check_signal, missing_features, num_graphs, tenso
 from haarpool.nn.neighbours import Neighbours
 from haarpool.nn.peers.eigenpool import AddEigenModes
 from haarpool.nn.stages import ChainPooling, LayerState, read_out
+from haarpool.nn.standardize import Standardize, fit_standardize
 
 
 class Network(torch.nn.Module):
@@ -35,14 +37,18 @@ class Network(torch.nn.Module):
         domain: See `build_model`.
         dropout: See `build_model`.
         num_modes: See `build_model`.
+        standardize: See `build_model`.
 
     Attributes:
+        reads_edges: Whether it reads `data.edge_attr`; all networks read `data.edge_weight`.
         auxiliary: Sum of the losses of poolings (DiffPool) in the last call, or `None`.
 
     Shapes:
         - **input:** a `ChainData`, a batch of them, or a dict of their tensors
         - **output:** (B, out_channels), scores of classes or values, for B graphs
     """
+
+    reads_edges = False
 
     def __init__(
         self,
@@ -58,6 +64,7 @@ class Network(torch.nn.Module):
         domain: Domain,
         dropout: float,
         num_modes: int,
+        standardize: Sequence[int] = (),
     ) -> None:
         super().__init__()
         self.arch, self.task, self.domain = arch, task, domain
@@ -66,6 +73,7 @@ class Network(torch.nn.Module):
         # The order of modules is that of the parameters in checkpoints and optimizers.
         self.stages, self.linear = stages, linear
         self.readout, self.adapter = readout, adapter
+        self.standardize = Standardize(in_channels, standardize)
         self.auxiliary: Tensor | None = None
 
     @property
@@ -104,6 +112,14 @@ class Network(torch.nn.Module):
         if "EIG" in tokens:
             return AddEigenModes(num_modes=self.num_modes, **parameters)
         return AddHaarChain(**parameters)
+
+    def fit_inputs(self, batches: Iterable[Any]) -> None:
+        """Compute mean and standard deviation of the columns that are standardised.
+
+        Args:
+            batches: Minibatches of the training data, for example a PyG `DataLoader`.
+        """
+        fit_standardize({"x": self.standardize}, batches)
 
     def reset_parameters(self) -> None:
         """Reset the weights of all layers."""
@@ -180,7 +196,7 @@ class Network(torch.nn.Module):
         batch = data["batch"] if "batch" in data else edges.new_zeros(x.shape[0])
         weight = data["edge_weight"].to(x.dtype) if "edge_weight" in data else None
         state = LayerState(
-            x,
+            self.standardize(x),
             edges,
             weight,
             batch,

@@ -120,6 +120,9 @@ class Trainer:
             fused=True,
             capturable=captured,
         )
+        network.fit_inputs(
+            batches.take(chosen) for chosen in batches.epoch(split.train, 8 * config.batch_size)
+        )
         self._weight, self._mass = self._class_weights()
         self._device_mass = torch.tensor(self._mass, dtype=torch.float32, device=group.device)
         self._total_loss = torch.zeros((), device=group.device)

@@ -117,10 +117,10 @@ def start_run(
     splits = splits or make_splits(config.split, graphs, config.seed, config.repeats)
     _check_targets(graphs, splits)
     _check_classes(graphs, splits, strict=strict, warn=group.is_main)
-    encoding = replace(
-        Encoding.fit(graphs, config.features), edges=()
-    )  # networks read weights only
+    encoding = Encoding.fit(graphs, config.features)
     network = make_network(config, graphs, encoding)
+    if not network.reads_edges:
+        encoding = replace(encoding, edges=())
     with group.main_first():
         batches, chains = prepare_minibatches(
             graphs,
@@ -149,6 +149,7 @@ def make_network(config: RunConfig, graphs: Graphs, encoding: Encoding, repeat: 
             tied=config.tied,
             dropout=config.dropout,
             width=config.width,
+            standardize=encoding.real_nodes,
         )
 
 

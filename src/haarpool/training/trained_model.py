@@ -131,11 +131,13 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
     tensors, _ = folder.read_tensors(MODEL)
     try:
         data, model, settings = config["data"], config["model"], config["training"]
+        encoding = Encoding.from_json(data["encoding"])
         network = build_model(
             model["arch"],
             model["in_channels"],
             model["out_channels"],
             task=data["task"],
+            standardize=encoding.real_nodes,
             **{name: settings[name] for name in ("domain", "tied", "dropout", "width")},
         )
         network.load_state_dict(strip_prefix("network.", tensors))
@@ -144,7 +146,7 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
             raise ValueError(f"{len(names)} names for {network.out_channels} outputs")
         return TrainedModel(
             network.to(device).eval(),
-            Encoding.from_json(data["encoding"]),
+            encoding,
             data["task"],
             tuple(data["classes"]),
             tuple(data["target_names"]),
