@@ -1,8 +1,14 @@
 """Layers and networks for PyTorch Geometric; `haarpool.data.AddHaarChain` makes their data."""
 
-from haarpool.nn.architecture import Architecture
+from haarpool.nn.architecture import (
+    AnyArchitecture,
+    Architecture,
+    HaarNetArchitecture,
+    parse_architecture,
+)
 from haarpool.nn.build import build_model
 from haarpool.nn.haar_conv import HaarConv
+from haarpool.nn.haar_net import HaarNet
 from haarpool.nn.network import Network
 from haarpool.nn.peers.diffpool import DiffPool
 from haarpool.nn.peers.eigenpool import AddEigenModes, EigenPooling
@@ -11,19 +17,25 @@ from haarpool.nn.peers.structpool import StructPool
 from haarpool.nn.pooling import HaarPooling, HaarUnpooling
 from haarpool.nn.pooling_output import PoolingOutput
 from haarpool.nn.readout import HaarReadout
+from haarpool.nn.sequential import SequentialNetwork
 
 __all__ = [
     "AddEigenModes",
+    "AnyArchitecture",
     "Architecture",
     "DiffPool",
     "EigenPooling",
     "HaarConv",
+    "HaarNet",
+    "HaarNetArchitecture",
     "HaarPooling",
     "HaarReadout",
     "HaarUnpooling",
     "LaPool",
     "Network",
     "PoolingOutput",
+    "SequentialNetwork",
     "StructPool",
     "build_model",
+    "parse_architecture",
 ]

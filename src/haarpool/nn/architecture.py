@@ -1,10 +1,10 @@
-"""Network architectures as strings, as in the paper: `3GC256-HP-2FC256-FC128`."""
+"""Network architectures as strings: `3GC256-HP-2FC256-FC128` as in the paper, or `haarnet`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any
 
@@ -37,6 +37,7 @@ READOUTS = {
 }
 LINEAR = {"FC": "linear layer, named by its input width"}
 TOKENS = CONVOLUTIONS | POOLINGS | READOUTS | LINEAR
+HAARNET = "haarnet"
 MAX_WIDTH = 2**16  # a wider layer has billions of weights
 
 
@@ -172,17 +173,120 @@ class Architecture:
         """Parameters of the chains, `num_levels` and `top`; {} if no chain is needed."""
         return {"num_levels": self.num_levels, "top": self.top} if self.num_levels else {}
 
+    @property
+    def max_width(self) -> int:
+        """The largest width that it names, 0 if none."""
+        return max((block.width or 0 for block in self.blocks), default=0)
+
     def layers(self) -> Iterator[Block]:
         """Yield the blocks, each as often as it is repeated."""
         for block in self.blocks:
             for _ in range(block.repeat):
                 yield Block(block.token, block.width)
 
+    def parts(self) -> list[tuple[str, str]]:
+        """Return each part and what it is."""
+        return [(str(block), TOKENS[block.token].partition(",")[0]) for block in self.blocks]
+
     def _mark(self, i: int) -> str:
         return "-".join(f"»{b}«" if k == i else str(b) for k, b in enumerate(self.blocks))
 
     def __str__(self) -> str:
         return "-".join(map(str, self.blocks))
+
+
+@dataclass(frozen=True)
+class HaarNetArchitecture:
+    """The sizes of a `HaarNet`; its string is `haarnet`, with sizes that differ behind a colon.
+
+    Attributes:
+        width: Width of all layers; `None` for the default of `build_model`.
+        depth: Number of convolutions on the input graph.
+        levels: Number of poolings; 0 is the same network without pooling.
+        coarse_depth: Number of convolutions on each coarse graph.
+
+    Example:
+        >>> arch = HaarNetArchitecture.parse("haarnet:width=128,levels=3")
+        >>> arch.chain_parameters, str(arch)
+        ({'num_levels': 3, 'top': None}, 'haarnet:width=128,levels=3')
+    """
+
+    width: int | None = None
+    depth: int = 5
+    levels: int = 2
+    coarse_depth: int = 2
+
+    def __post_init__(self) -> None:
+        """Check the sizes."""
+        limits = {"depth": (1, 64), "levels": (0, 64), "coarse_depth": (0, 64)}
+        if self.width is not None:
+            limits["width"] = (1, MAX_WIDTH)
+        for name, (low, high) in limits.items():
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), low, high))
+
+    @classmethod
+    def parse(cls, text: str) -> HaarNetArchitecture:
+        """Return the architecture of a string."""
+        names = [one.name for one in fields(cls)]
+        sizes: dict[str, int] = {}
+        for part in filter(None, text.partition(":")[2].split(",")):
+            name, _, number = part.partition("=")
+            if name not in names or not number.isdecimal() or name in sizes:
+                raise HaarPoolError(
+                    f"{HAARNET}:NAME=NUMBER,... with names out of {', '.join(names)}",
+                    text.replace(part, f"»{part}«"),
+                    f"write for example {HAARNET}:width=128,levels=3",
+                )
+            sizes[name] = int(number)
+        return cls(**sizes)
+
+    @property
+    def num_levels(self) -> int:
+        """Number of levels of the chain."""
+        return self.levels
+
+    @property
+    def top(self) -> int | None:
+        """`None`: the top level may have several nodes."""
+        return None
+
+    @property
+    def chain_parameters(self) -> dict[str, Any]:
+        """Parameters of the chains, `num_levels` and `top`; {} if no chain is needed."""
+        return {"num_levels": self.levels, "top": None} if self.levels else {}
+
+    @property
+    def max_width(self) -> int:
+        """The width, 0 if it names none."""
+        return self.width or 0
+
+    def parts(self) -> list[tuple[str, str]]:
+        """Return each part and what it is."""
+        convolution = "residual convolutions" + (f" of width {self.width}" if self.width else "")
+        parts = [(f"{self.depth}", convolution)]
+        for _ in range(self.levels):
+            parts.append(("HP", CHAIN_POOLINGS["HP"]))
+            if self.coarse_depth:
+                parts.append((f"{self.coarse_depth}", convolution))
+        return [*parts, ("statistics", "of every layer and level"), ("2", "linear layers")]
+
+    def __str__(self) -> str:
+        changed = [
+            f"{one.name}={value}"
+            for one in fields(self)
+            if (value := getattr(self, one.name)) != one.default
+        ]
+        return HAARNET + (":" + ",".join(changed) if changed else "")
+
+
+AnyArchitecture = Architecture | HaarNetArchitecture
+
+
+def parse_architecture(text: str) -> AnyArchitecture:
+    """Return the architecture of a string."""
+    if isinstance(text, str) and text.partition(":")[0].lower() == HAARNET:
+        return HaarNetArchitecture.parse(text.lower())
+    return Architecture.parse(text)
 
 
 def _parse_block(part: str, marked_text: str) -> Block:

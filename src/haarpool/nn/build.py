@@ -13,8 +13,19 @@ from torch.nn import Linear, Module, ModuleList
 from haarpool._types import Domain, Task
 from haarpool._validate import choice, real_number, whole_number
 from haarpool.errors import HaarPoolError
-from haarpool.nn.architecture import CONVOLUTIONS, LINEAR, POOLINGS, READOUTS, Architecture
+from haarpool.nn.architecture import (
+    CONVOLUTIONS,
+    LINEAR,
+    POOLINGS,
+    READOUTS,
+    AnyArchitecture,
+    Architecture,
+    HaarNetArchitecture,
+    parse_architecture,
+)
+from haarpool.nn.haar_net import HaarNet
 from haarpool.nn.network import Network
+from haarpool.nn.sequential import SequentialNetwork
 from haarpool.nn.stages import Convolution, PoolingOptions, make_pooling, make_readout
 
 Ties = Literal["authors"] | Sequence[int] | None
@@ -29,10 +40,11 @@ AUTHORS: dict[str, tuple[int, ...]] = {
 
 
 def build_model(
-    arch: Architecture | str,
+    arch: AnyArchitecture | str,
     in_channels: int,
     out_channels: int,
     *,
+    edge_channels: int = 0,
     task: Task = "classification",
     domain: Domain = "haar",
     tied: Ties = None,
@@ -43,6 +55,7 @@ def build_model(
     num_modes: int = 2,
     sorted_nodes: int = 30,
     standardize: Sequence[int] = (),
+    standardize_edges: Sequence[int] = (),
 ) -> Network:
     """Build the network of an architecture.
 
@@ -52,9 +65,11 @@ def build_model(
     the first FC differs from n, a linear layer to n is added.
 
     Args:
-        arch: An `Architecture` or its string.
+        arch: An architecture or its string; `haarnet` is a `HaarNet`, which has none
+            of the parameters below `width`.
         in_channels: Number of columns of `data.x`.
         out_channels: Number of classes, or of values to predict.
+        edge_channels: Number of columns of `data.edge_attr`, which only a `HaarNet` reads.
         task: `"classification"` or `"regression"`; it selects `Network.loss`.
         domain: Domain of all HP, see `HaarPooling`.
         tied: Which convolutions share weights: for each convolution a number, for example
@@ -70,6 +85,7 @@ def build_model(
         sorted_nodes: Nodes of each graph that SORT keeps; smaller graphs are padded with zeros.
         standardize: Columns of `data.x` that are standardised; `Network.fit_inputs` computes their
             mean and standard deviation.
+        standardize_edges: The same for `data.edge_attr`.
 
     Example:
         >>> model = build_model("2GC16-HP-GC16-HP-FC16", in_channels=3, out_channels=2)
@@ -78,8 +94,25 @@ def build_model(
         >>> model.transform(seed=1)
         AddHaarChain(num_levels=2, seed=1)
     """
-    arch = arch if isinstance(arch, Architecture) else Architecture.parse(arch)
-    task = choice("task", task, get_args(Task))
+    if not isinstance(arch, AnyArchitecture):
+        arch = parse_architecture(arch)
+    if isinstance(arch, HaarNetArchitecture):
+        if tied is not None:
+            raise HaarPoolError("tied=None for a HaarNet", f"{tied!r}", "leave tied out")
+        return HaarNet(
+            in_channels,
+            out_channels,
+            edge_channels=edge_channels,
+            width=arch.width or width,
+            depth=arch.depth,
+            levels=arch.levels,
+            coarse_depth=arch.coarse_depth,
+            domain=domain,
+            dropout=dropout,
+            task=task,
+            standardize=standardize,
+            standardize_edges=standardize_edges,
+        )
     options = PoolingOptions(
         domain=choice("domain", domain, get_args(Domain)),
         ratio=real_number("ratio", ratio, 0, 1, includes_minimum=False, remedy="pass ratio=0.5"),
@@ -94,7 +127,7 @@ def build_model(
     stages, channels = _make_stages(arch, in_channels, width, options, tied)
     readout, channels = _make_readout(arch, channels, sorted_nodes)
     adapter, linear = _make_linear(arch, channels, width, out_channels)
-    return Network(
+    return SequentialNetwork(
         arch,
         in_channels,
         out_channels,

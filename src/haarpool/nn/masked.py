@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch_geometric.nn import BatchNorm
+
+
+def masked_norm(norm: BatchNorm, x: Tensor, num_real: Tensor | None) -> Tensor:
+    """Apply a batch norm of PyG to all rows, or with the statistics of the first ones."""
+    if num_real is not None:
+        return batch_norm(norm.module, x, num_real)
+    result: Tensor = norm(x)
+    return result
 
 
 def batch_norm(norm: torch.nn.BatchNorm1d, x: Tensor, num_real: Tensor) -> Tensor:

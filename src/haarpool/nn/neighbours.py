@@ -27,10 +27,12 @@ class Neighbours(NamedTuple):
     Attributes:
         incoming: For each node the sources of its incoming edges.
         outgoing: For each node the targets of its outgoing edges, the transpose.
+        by_source: (E,) the edges sorted by their source, or `None` for coarse graphs.
     """
 
     incoming: Rows
     outgoing: Rows
+    by_source: Tensor | None = None
 
     @classmethod
     def of_input(cls, data: Tensors, edge_weight: Tensor | None) -> Neighbours | None:
@@ -43,6 +45,7 @@ class Neighbours(NamedTuple):
         return cls(
             Rows(source, incoming_start, edge_weight),
             Rows(target.index_select(0, by_source), outgoing_start, outgoing_weight),
+            by_source,
         )
 
     @classmethod
@@ -54,6 +57,23 @@ class Neighbours(NamedTuple):
     def sum(self, x: Tensor) -> Tensor:
         """Return the weighted sum of x over the incoming edges of each node."""
         return gather_sum(x, self.incoming, self.outgoing)
+
+    def at_source(self, x: Tensor) -> Tensor:
+        """Return (E, d) the features of the source of each edge."""
+        assert self.by_source is not None
+        source = Rows(self.incoming.row)
+        return gather_sum(x, source, Rows(self.by_source, self.outgoing.start))
+
+    def sum_edges(self, y: Tensor, target: Tensor) -> Tensor:
+        """Return (N, d) the weighted sum of y (E, d) over the incoming edges of each node.
+
+        Args:
+            y: (E, d) features of edges.
+            target: (E,) target of each edge.
+        """
+        rows = self.incoming
+        edges = torch.arange(y.shape[0], device=y.device, dtype=rows.row.dtype)
+        return gather_sum(y, rows._replace(row=edges), Rows(target, None, rows.weight))
 
     def total_weight(self, like: Tensor, *, absolute: bool = False) -> Tensor:
         """Return (N, 1) the sum of the weights of the incoming edges of each node.

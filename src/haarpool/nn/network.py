@@ -1,95 +1,75 @@
-"""`Network`, the network of an architecture."""
+"""`Network`, the base class of all networks for graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
-from torch.nn import Module, ModuleList
-from torch.nn.functional import cross_entropy, dropout
+from torch.nn.functional import cross_entropy
 from torch_geometric.transforms import BaseTransform
 
 from haarpool._types import Domain, Task
+from haarpool._validate import choice, whole_number
 from haarpool.data import AddHaarChain
 from haarpool.errors import HaarPoolError
-from haarpool.nn.architecture import Architecture
-from haarpool.nn.inputs import check_signal, missing_features, num_graphs, tensors_of
-from haarpool.nn.neighbours import Neighbours
-from haarpool.nn.peers.eigenpool import AddEigenModes
-from haarpool.nn.stages import ChainPooling, LayerState, read_out
+from haarpool.nn.architecture import AnyArchitecture
+from haarpool.nn.inputs import check_signal, missing_features, num_graphs
 from haarpool.nn.standardize import Standardize, fit_standardize
 
 
 class Network(torch.nn.Module):
-    """The network of an architecture; `build_model` makes it.
+    """What all networks for graphs share; `build_model` makes one.
+
+    A subclass has `forward(data, *, padded=False)`, see `SequentialNetwork` and `HaarNet`.
 
     Args:
         arch: The architecture.
         in_channels: Number of columns of `data.x`.
         out_channels: Number of classes, or of values to predict.
-        stages: Convolutions and poolings.
-        readout: Aggregation over the nodes of each graph, or `None`.
-        adapter: Linear layer to the width of the first FC, or `None`.
-        linear: Linear layers.
         task: See `build_model`.
         domain: See `build_model`.
-        dropout: See `build_model`.
-        num_modes: See `build_model`.
         standardize: See `build_model`.
 
     Attributes:
         reads_edges: Whether it reads `data.edge_attr`; all networks read `data.edge_weight`.
         auxiliary: Sum of the losses of poolings (DiffPool) in the last call, or `None`.
-
-    Shapes:
-        - **input:** a `ChainData`, a batch of them, or a dict of their tensors
-        - **output:** (B, out_channels), scores of classes or values, for B graphs
     """
 
     reads_edges = False
 
     def __init__(
         self,
-        arch: Architecture,
+        arch: AnyArchitecture,
         in_channels: int,
         out_channels: int,
         *,
-        stages: ModuleList,
-        readout: Module | None,
-        adapter: Module | None,
-        linear: ModuleList,
         task: Task,
         domain: Domain,
-        dropout: float,
-        num_modes: int,
         standardize: Sequence[int] = (),
     ) -> None:
         super().__init__()
-        self.arch, self.task, self.domain = arch, task, domain
-        self.dropout, self.num_modes = dropout, num_modes
-        self.in_channels, self.out_channels = in_channels, out_channels
-        # The order of modules is that of the parameters in checkpoints and optimizers.
-        self.stages, self.linear = stages, linear
-        self.readout, self.adapter = readout, adapter
-        self.standardize = Standardize(in_channels, standardize)
+        self.arch = arch
+        self.task: Task = choice("task", task, get_args(Task))
+        self.domain: Domain = choice("domain", domain, get_args(Domain))
+        self.in_channels = whole_number("in_channels", in_channels, remedy="pass data.num_features")
+        self.out_channels = whole_number("out_channels", out_channels, remedy="count the classes")
+        self.standardize = Standardize(self.in_channels, standardize)
         self.auxiliary: Tensor | None = None
-
-    @property
-    def chain_parameters(self) -> dict[str, Any]:
-        """Parameters of its chains: `AddHaarChain(**model.chain_parameters)`; {} without chains."""
-        return self.arch.chain_parameters
 
     @property
     def has_static_shapes(self) -> bool:
         """Whether all shapes follow from the shapes of the input, and sums have a fixed order.
 
-        Then the network can be captured in a CUDA graph, and gives the same bits each time. Other
-        poolings choose their clusters by values, and other convolutions scatter.
+        Then the network can be captured in a CUDA graph, and gives the same bits each time.
         """
-        static = {"GC", "GIN", "SAGE", "HP", "EIG", "MP", "AP", "SUM", "FC"}
-        return all(block.token in static for block in self.arch.blocks)
+        return False
+
+    @property
+    def chain_parameters(self) -> dict[str, Any]:
+        """Parameters of its chains: `AddHaarChain(**model.chain_parameters)`; {} without chains."""
+        return self.arch.chain_parameters
 
     def transform(self, **parameters: Any) -> BaseTransform | None:
         """Return the transform that adds to a graph what this network reads, or `None`.
@@ -106,12 +86,9 @@ class Network(torch.nn.Module):
                 ", ".join(sorted(fixed)),
                 "leave them out, or make the AddHaarChain yourself",
             )
-        tokens = {block.token for block in self.arch.blocks}
         if parameters.get("chain") is None:
             parameters = self.chain_parameters | parameters
-        if "EIG" in tokens:
-            return AddEigenModes(num_modes=self.num_modes, **parameters)
-        return AddHaarChain(**parameters)
+        return self._add_chain(**parameters)
 
     def fit_inputs(self, batches: Iterable[Any]) -> None:
         """Compute mean and standard deviation of the columns that are standardised.
@@ -119,13 +96,13 @@ class Network(torch.nn.Module):
         Args:
             batches: Minibatches of the training data, for example a PyG `DataLoader`.
         """
-        fit_standardize({"x": self.standardize}, batches)
+        fit_standardize(self._standardized_inputs(), batches)
 
-    def reset_parameters(self) -> None:
-        """Reset the weights of all layers."""
-        for module in (*self.stages, self.adapter, self.readout, *self.linear):
-            if hasattr(module, "reset_parameters"):
-                module.reset_parameters()
+    def _standardized_inputs(self) -> dict[str, Standardize]:
+        return {"x": self.standardize}
+
+    def _add_chain(self, **parameters: Any) -> BaseTransform:
+        return AddHaarChain(**parameters)
 
     def check(self, data: Any) -> None:
         """Raise an error unless the data has all tensors that this network reads.
@@ -175,67 +152,27 @@ class Network(torch.nn.Module):
                 f"{rows} nodes on level {num_levels} in {num_graphs(data)} graphs",
                 self._remedy(),
             )
-        for stage in self.stages:
-            if isinstance(stage, ChainPooling) and (key := stage.missing_key(data)):
-                raise HaarPoolError(f"data with {key}", "data without it", self._remedy())
 
     def _remedy(self) -> str:
         return f"add {self.transform()!r} to the transforms of the dataset"
 
-    def forward(self, data: Any, *, padded: bool = False) -> Tensor:
-        """Compute scores or values, (B, out_channels).
-
-        Args:
-            data: A `ChainData`, a batch of them, or a dict of their tensors.
-            padded: The last graph only fills up the batch, see `Minibatches.take_padded`; it has no
-                row in the result.
-        """
-        data = tensors_of(data)
-        self.check(data)
-        x, edges = data["x"], data["edge_index"]
-        batch = data["batch"] if "batch" in data else edges.new_zeros(x.shape[0])
-        weight = data["edge_weight"].to(x.dtype) if "edge_weight" in data else None
-        state = LayerState(
-            self.standardize(x),
-            edges,
-            weight,
-            batch,
-            neighbours=Neighbours.of_input(data, weight),
-            start=data["ptr"][:-1] if "ptr" in data else None,
-            padded=padded,
-        )
-        for stage in self.stages:
-            state = stage(state, data)
-        if state.auxiliary is not None:
-            self.auxiliary = state.auxiliary
-        x = state.x
-        if self.readout is not None:
-            x = read_out(self.readout, state, num_graphs(data))
-        return self._forward_linear(x[:-1] if padded else x)
-
-    def _forward_linear(self, x: Tensor) -> Tensor:
-        if self.adapter is not None:
-            x = self.adapter(x).relu()
-        *hidden, last = self.linear
-        for i, layer in enumerate(hidden):
-            x = layer(x).relu()
-            if i == 0:
-                x = dropout(x, self.dropout, self.training)
-        if not hidden:
-            x = dropout(x, self.dropout, self.training)
-        result: Tensor = last(x)
-        return result
-
-    def loss(self, output: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+    def loss(
+        self,
+        output: Tensor,
+        target: Tensor,
+        weight: Tensor | None = None,
+        label_smoothing: float = 0.0,
+    ) -> Tensor:
         """Compute cross entropy or mean squared error, plus the auxiliary losses of the last call.
 
         Args:
             output: (B, out_channels) output of the network.
             target: (B,) classes, or (B, out_channels) values; NaN is a missing value.
             weight: (out_channels,) weights of the classes.
+            label_smoothing: Share of the target that is spread over all classes.
         """
         if self.task == "classification":
-            loss = cross_entropy(output, target.view(-1), weight)
+            loss = cross_entropy(output, target.view(-1), weight, label_smoothing=label_smoothing)
         else:
             target = target.view_as(output).to(output.dtype)
             known = ~target.isnan()

@@ -51,6 +51,53 @@ class LayerState(NamedTuple):
     start: Tensor | None = None
     padded: bool = False
 
+    @classmethod
+    def of_input(cls, x: Tensor, data: Tensors, *, padded: bool = False) -> LayerState:
+        """Return the input graphs.
+
+        Args:
+            x: (N, d) features that take the place of `data["x"]`.
+            data: The tensors of a batch.
+            padded: True if the last graph only fills up the minibatch.
+        """
+        edges = data["edge_index"]
+        weight = data["edge_weight"].to(x.dtype) if "edge_weight" in data else None
+        return cls(
+            x,
+            edges,
+            weight,
+            data["batch"] if "batch" in data else edges.new_zeros(x.shape[0]),
+            neighbours=Neighbours.of_input(data, weight),
+            start=data["ptr"][:-1] if "ptr" in data else None,
+            padded=padded,
+        )
+
+    def graph(self) -> Graph:
+        """Return the edges, as convolutions read them."""
+        weight = self.edge_weight
+        if weight is not None:
+            weight = weight.to(self.x.dtype)
+        num_real = self.start[-1] if self.padded and self.start is not None else None
+        return Graph(self.edge_index, weight, self.neighbours, num_real)
+
+    def sum_nodes(self, x: Tensor, num_graphs: int) -> Tensor:
+        """Return (B, d) the sums of x (N, d) over each graph, in a fixed order if it is known."""
+        if self.start is None:
+            scattered: Tensor = scatter(x, self.batch, 0, num_graphs, "sum")
+            return scattered
+        nodes = torch.arange(x.shape[0], device=x.device, dtype=self.batch.dtype)
+        return gather_sum(x, Rows(nodes, self.start), Rows(self.batch))
+
+    def count_nodes(self, num_graphs: int) -> Tensor:
+        """Return (B, 1) the number of nodes of each graph, at least 1."""
+        if self.start is None:
+            ones = torch.ones_like(self.batch)
+            count: Tensor = scatter(ones, self.batch, 0, num_graphs, "sum")
+        else:
+            end = self.start.new_full((1,), self.x.shape[0])
+            count = torch.diff(self.start, append=end)
+        return count.clamp(min=1)[:, None]
+
     def pooled(self, x: Tensor, edges: Tensor, weight: Tensor | None, batch: Tensor) -> LayerState:
         """Return the state after a pooling whose clusters come from no chain."""
         return LayerState(x, edges, weight, batch, self.auxiliary)
@@ -85,12 +132,7 @@ class Convolution(torch.nn.Module):
 
     def forward(self, state: LayerState, data: Tensors) -> LayerState:
         """Convolve the features."""
-        weight = state.edge_weight
-        if weight is not None:
-            weight = weight.to(state.x.dtype)
-        num_real = state.start[-1] if state.padded and state.start is not None else None
-        graph = Graph(state.edge_index, weight, state.neighbours, num_real)
-        return state._replace(x=self.conv(state.x, graph).relu())
+        return state._replace(x=self.conv(state.x, state.graph()).relu())
 
 
 class PoolingStage(torch.nn.Module):
@@ -223,16 +265,8 @@ class SumReadout(torch.nn.Module):
 
     def forward(self, state: LayerState, num_graphs: int) -> Tensor:
         """Return one row per graph."""
-        x, batch, start = state.x, state.batch, state.start
-        if start is None:
-            scattered: Tensor = scatter(x, batch, 0, num_graphs, "mean" if self.mean else "sum")
-            return scattered
-        nodes = torch.arange(x.shape[0], device=x.device, dtype=batch.dtype)
-        total = gather_sum(x, Rows(nodes, start), Rows(batch))
-        if not self.mean:
-            return total
-        count = torch.diff(start, append=start.new_full((1,), x.shape[0]))
-        return total / count.clamp(min=1).to(x.dtype)[:, None]
+        total = state.sum_nodes(state.x, num_graphs)
+        return total / state.count_nodes(num_graphs).to(total.dtype) if self.mean else total
 
 
 def read_out(readout: torch.nn.Module, state: LayerState, num_graphs: int) -> Tensor:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from haarpool._types import Ints
 from haarpool.chains.chain import Chain
 from haarpool.errors import HaarPoolError
-from haarpool.nn.architecture import Architecture
+from haarpool.nn.architecture import parse_architecture
 from haarpool.training.run_folder import CONFIG, EXAMPLE_CHAIN, METRICS, RESULT, TEST, RunFolder
 
 
@@ -157,7 +157,7 @@ def _check_config(config: Any) -> None:
     for section in (data["summary"], config["model"], config["training"], config["versions"]):
         section.items()
     int(data["width"])
-    Architecture.parse(config["model"]["arch"])
+    parse_architecture(config["model"]["arch"])
     if config["chain"] is not None:
         config["chain"].items()
     config["command"].split()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool.nn.architecture import TOKENS, Architecture
+from haarpool.nn.architecture import parse_architecture
 from haarpool.report.record import RunRecord
 
 METRICS = {
@@ -139,9 +139,7 @@ def blocks(record: RunRecord) -> list[tuple[str, str]]:
     last = ("output", count(len(data["classes"]), "class", "classes"))
     if record.is_regression:
         last = ("output", count(len(data["target_names"]), "value"))
-    parts = Architecture.parse(model["arch"]).blocks
-    middle = [(str(block), TOKENS[block.token].partition(",")[0]) for block in parts]
-    return [first, *middle, last]
+    return [first, *parse_architecture(model["arch"]).parts(), last]
 
 
 def repeats(record: RunRecord) -> list[list[str]]:

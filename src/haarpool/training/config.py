@@ -25,7 +25,7 @@ class RunConfig:
     """Settings of a run. The dataset is chosen in `read_graphs`.
 
     Attributes:
-        arch: Architecture of the network, see `Architecture`.
+        arch: Architecture of the network, see `Architecture` and `HaarNet`.
         features: Node features that the network reads, see `Encoding`.
         domain: Domain of the pooled features, see `HaarPooling`.
         dropout: Dropout probability in [0, 1), see `build_model`.
@@ -34,12 +34,15 @@ class RunConfig:
         chain: Parameters of `Recipe`: method, seed, ratio, ... The architecture sets `num_levels`
             and `top`.
         epochs: Maximum number of epochs.
-        lr: Learning rate of Adam.
-        weight_decay: Weight decay of Adam.
+        lr: Learning rate.
+        weight_decay: Weight decay.
         batch_size: Graphs per training step, over all processes.
         patience: Training stops after this many epochs without a better validation result.
         monitor: Validation result that chooses the epoch: a lower "loss" or a better "score".
-        schedule: Learning rate schedule: "constant", or "cosine" to zero.
+        schedule: Learning rate schedule: "constant", "cosine" to zero, or "one-cycle", which rises
+            for the first fifth of the epochs before.
+        optimizer: "adam", whose weight decay is part of the loss, or "adamw".
+        label_smoothing: Share of the target that is spread over all classes, in [0, 1).
         class_weights: Give rare classes the same total weight as frequent ones.
         seed: Seed of splits, weights, shuffling and dropout.
         repeats: Number of trainings, each with its own split and weights.
@@ -71,16 +74,18 @@ class RunConfig:
     )
     chain: Mapping[str, Any] = field(default_factory=dict)
     epochs: int = setting(100, "maximum number of epochs", metavar="N")
-    lr: float = setting(0.001, "learning rate of Adam", metavar="RATE")
-    weight_decay: float = setting(0.0005, "weight decay of Adam", metavar="RATE")
+    lr: float = setting(0.001, "learning rate", metavar="RATE")
+    weight_decay: float = setting(0.0005, "weight decay", metavar="RATE")
     batch_size: int = setting(60, "graphs per training step", metavar="N")
     patience: int = setting(50, "stop after N epochs without improvement", metavar="N")
     monitor: Literal["loss", "score"] = setting(
         "loss", "validation result that chooses the epoch", choices=("loss", "score")
     )
-    schedule: Literal["constant", "cosine"] = setting(
-        "constant", "learning rate schedule", choices=("constant", "cosine")
+    schedule: Literal["constant", "cosine", "one-cycle"] = setting(
+        "constant", "learning rate schedule", choices=("constant", "cosine", "one-cycle")
     )
+    optimizer: Literal["adam", "adamw"] = setting("adam", "optimizer", choices=("adam", "adamw"))
+    label_smoothing: float = setting(0.0, "share of the target that all classes get", metavar="P")
     class_weights: bool = setting(False, "give rare classes the same weight as frequent ones")
     seed: int = setting(0, "random seed", metavar="N")
     repeats: int = setting(1, "number of trainings, each with its own weights", metavar="N")
@@ -102,6 +107,7 @@ class RunConfig:
             "seed": seed(self.seed),
             "threads": whole_number("threads", self.threads, 0, MAX_THREADS),
             "dropout": real_number("dropout", self.dropout, 0, 1, remedy="pass dropout=0.5"),
+            "label_smoothing": real_number("label_smoothing", self.label_smoothing, 0, 1),
             "weight_decay": real_number("weight_decay", self.weight_decay, 0, 1000),
             "lr": real_number("lr", self.lr, 0, 1000, includes_minimum=False, remedy=remedy),
         }
@@ -114,9 +120,9 @@ class RunConfig:
 
     def _check_chain(self) -> None:
         from haarpool.chains.recipe import Recipe
-        from haarpool.nn.architecture import Architecture
+        from haarpool.nn.architecture import parse_architecture
 
-        arch = Architecture.parse(self.arch)
+        arch = parse_architecture(self.arch)
         if not isinstance(self.chain, Mapping):
             raise HaarPoolError(
                 "chain as a mapping of parameters",

@@ -47,6 +47,9 @@ class Epoch(NamedTuple):
     best: bool
 
 
+WARM_UP = 0.2  # share of the epochs in which the learning rate of "one-cycle" rises
+
+
 class Progress(NamedTuple):
     """The progress of a repeat, as plain numbers.
 
@@ -113,7 +116,8 @@ class Trainer:
         captured = self._padded and on_gpu
         # A captured step reads the learning rate from the device.
         lr = torch.tensor(config.lr, device=group.device) if captured else config.lr
-        self.optimizer = torch.optim.Adam(
+        optimizer = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
+        self.optimizer = optimizer(
             network.parameters(),
             lr,
             weight_decay=config.weight_decay,
@@ -196,7 +200,7 @@ class Trainer:
         # In a batch smaller than the group, a process without graphs takes one of weight zero.
         batch = self.batches.take(local if len(local) else chosen[:1])
         with self._autocast():
-            loss = self.network.loss(self._model(batch), self._target(batch["y"]), self._weight)
+            loss = self._loss(self._model(batch), batch["y"])
         self._total_loss.add_(loss.detach(), alpha=mass)
         if self.group.size > 1:  # gradients are averaged over processes, not over graphs
             batch_mass = max(float(self._mass[chosen].sum()), 1e-12)
@@ -206,13 +210,17 @@ class Trainer:
     def _padded_step(self, size: int) -> PaddedStep:
         def step(batch: TensorDict, numbers: Tensor) -> None:
             output = self.network(batch, padded=True)
-            loss = self.network.loss(output, self._target(batch["y"][:-1]), self._weight)
+            loss = self._loss(output, batch["y"][:-1])
             self._total_loss.add_(loss.detach() * self._device_mass[numbers].sum())
             self._descend(loss)
 
         if size not in self._padded_steps:
             self._padded_steps[size] = PaddedStep(self.batches, size, step)
         return self._padded_steps[size]
+
+    def _loss(self, output: Tensor, y: Tensor) -> Tensor:
+        target, smoothing = self._target(y), self.config.label_smoothing
+        return self.network.loss(output, target, self._weight, smoothing)
 
     def _descend(self, loss: Tensor) -> None:
         self.optimizer.zero_grad(set_to_none=True)
@@ -282,9 +290,14 @@ class Trainer:
         return now > best or (now == best and loss < self.progress.best_loss)
 
     def _lr(self, epoch: int) -> float:
+        done = (epoch - 1) / self.config.epochs
         if self.config.schedule == "constant":
             return self.config.lr
-        return self.config.lr * (1 + math.cos(math.pi * (epoch - 1) / self.config.epochs)) / 2
+        if self.config.schedule == "one-cycle":
+            if done < WARM_UP:
+                return self.config.lr * (epoch / (WARM_UP * self.config.epochs + 1))
+            done = (done - WARM_UP) / (1 - WARM_UP)
+        return self.config.lr * (1 + math.cos(math.pi * done)) / 2
 
     def _seeds(self, epoch: int) -> list[int]:
         return [self.config.seed, self.repeat, epoch]

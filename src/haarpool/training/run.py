@@ -150,6 +150,8 @@ def make_network(config: RunConfig, graphs: Graphs, encoding: Encoding, repeat: 
             dropout=config.dropout,
             width=config.width,
             standardize=encoding.real_nodes,
+            edge_channels=encoding.edge_width,
+            standardize_edges=encoding.real_edges,
         )
 
 

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import numpy as np
 from tqdm import tqdm
 
-from haarpool.nn import Architecture
+from haarpool.nn import parse_architecture
 from haarpool.training.checkpoint import load_checkpoint, save_checkpoint
 from haarpool.training.devices import deterministic, num_threads
 from haarpool.training.loop import Epoch, Trainer
@@ -32,7 +32,7 @@ def train_run(
     """
     config = run.config
     threads = choose_threads(
-        Architecture.parse(config.arch), run.graphs, config.batch_size, config.threads
+        parse_architecture(config.arch), run.graphs, config.batch_size, config.threads
     )
     hidden = (None if progress is None else not progress) if run.group.is_main else True
     writable = folder if run.group.is_main else None

@@ -136,8 +136,10 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
             model["arch"],
             model["in_channels"],
             model["out_channels"],
+            edge_channels=encoding.edge_width,
             task=data["task"],
             standardize=encoding.real_nodes,
+            standardize_edges=encoding.real_edges,
             **{name: settings[name] for name in ("domain", "tied", "dropout", "width")},
         )
         network.load_state_dict(strip_prefix("network.", tensors))

@@ -1,0 +1,184 @@
+"""`HaarNet`, the network that we recommend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Linear, ModuleList
+from torch.nn.functional import dropout
+from torch_geometric.nn import BatchNorm
+
+from haarpool._types import Domain, Task
+from haarpool._validate import real_number, whole_number
+from haarpool.errors import HaarPoolError
+from haarpool.nn.architecture import HaarNetArchitecture
+from haarpool.nn.inputs import Tensors, chains_of, num_graphs, tensors_of
+from haarpool.nn.network import Network
+from haarpool.nn.pooling import HaarPooling, detail_part
+from haarpool.nn.residual import ResidualConvolution
+from haarpool.nn.stages import ChainPooling, LayerState
+from haarpool.nn.standardize import Standardize
+
+
+class HaarNet(Network):
+    """Residual convolutions on every level of a chain, with statistics of all of them.
+
+        level 0   depth residual convolutions whose messages see edge features
+        level j   HaarPooling, then coarse_depth residual convolutions on the coarse graph
+        readout   Σx/√n, mean and standard deviation over the nodes of each graph, of every layer
+                  and level; the root of the detail energy of every pooling
+        then      batch norm, dropout, a linear layer, ReLU, dropout, a linear layer
+
+    With `levels=0` it is the same network without pooling.
+
+    Args:
+        in_channels: Number of columns of `data.x`.
+        out_channels: Number of classes, or of values to predict.
+        edge_channels: Number of columns of `data.edge_attr`; 0 ignores it.
+        width: Width of all layers.
+        depth: Number of convolutions on the input graph.
+        levels: Number of poolings.
+        coarse_depth: Number of convolutions on each coarse graph.
+        domain: Domain of the poolings, see `HaarPooling`.
+        dropout: Dropout probability in [0, 1) before both linear layers.
+        task: `"classification"` or `"regression"`; it selects `loss`.
+        standardize: Columns of `data.x` that are standardised, see `Network.fit_inputs`.
+        standardize_edges: The same for `data.edge_attr`.
+
+    Shapes:
+        - **input:** a `ChainData`, a batch of them, or a dict of their tensors
+        - **output:** (B, out_channels), scores of classes or values, for B graphs
+
+    Example:
+        >>> model = HaarNet(in_channels=3, out_channels=2, edge_channels=4, levels=3)
+        >>> model.transform()
+        AddHaarChain(num_levels=3, top=None)
+    """
+
+    reads_edges = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        edge_channels: int = 0,
+        width: int = 64,
+        depth: int = 5,
+        levels: int = 2,
+        coarse_depth: int = 2,
+        domain: Domain = "vertex",
+        dropout: float = 0.5,
+        task: Task = "classification",
+        standardize: Sequence[int] = (),
+        standardize_edges: Sequence[int] = (),
+    ) -> None:
+        arch = HaarNetArchitecture(width, depth, levels, coarse_depth)
+        super().__init__(
+            arch, in_channels, out_channels, task=task, domain=domain, standardize=standardize
+        )
+        self.edge_channels = whole_number("edge_channels", edge_channels, minimum=0)
+        self.standardize_edges = Standardize(self.edge_channels, standardize_edges)
+        self.dropout = real_number("dropout", dropout, 0, 1, remedy="pass for example dropout=0.5")
+        self.embedding = Linear(self.in_channels, width)
+        self.convolutions = ModuleList(
+            ResidualConvolution(width, self.edge_channels) for _ in range(depth)
+        )
+        self.poolings = ModuleList(ChainPooling(HaarPooling(j, domain)) for j in range(levels))
+        self.coarse_convolutions = ModuleList(
+            ModuleList(ResidualConvolution(width, normalize=True) for _ in range(coarse_depth))
+            for _ in range(levels)
+        )
+        # Three statistics of each layer, the input of a level included, and the energies.
+        num_blocks = 3 * (depth + 1) + levels * (3 * (coarse_depth + 1) + 1)
+        self.readout_norm = BatchNorm(num_blocks * width, allow_single_element=True)
+        self.hidden = Linear(num_blocks * width, width)
+        self.output = Linear(width, self.out_channels)
+
+    def _standardized_inputs(self) -> dict[str, Standardize]:
+        return {"x": self.standardize, "edge_attr": self.standardize_edges}
+
+    @property
+    def has_static_shapes(self) -> bool:
+        """Whether all shapes follow from the shapes of the input, and sums have a fixed order."""
+        return True
+
+    def reset_parameters(self) -> None:
+        """Reset the weights of all layers."""
+        for module in self.modules():
+            if module is not self and isinstance(module, Linear | BatchNorm | ResidualConvolution):
+                module.reset_parameters()
+
+    def check(self, data: Any) -> None:
+        """Raise an error unless the data has all tensors that this network reads."""
+        super().check(data)
+        if not self.edge_channels:
+            return
+        shape = (data["edge_index"].shape[1], self.edge_channels)
+        found = tuple(data["edge_attr"].shape) if "edge_attr" in data else "none"
+        if found != shape:
+            raise HaarPoolError(
+                f"edge_attr of shape {shape}",
+                f"{found}",
+                "pass edge_channels=data.num_edge_features",
+            )
+
+    def forward(self, data: Any, *, padded: bool = False) -> Tensor:
+        """Compute scores or values, (B, out_channels).
+
+        Args:
+            data: A `ChainData`, a batch of them, or a dict of their tensors.
+            padded: The last graph only fills up the batch, see `Minibatches.take_padded`; it has no
+                row in the result.
+        """
+        data = tensors_of(data)
+        self.check(data)
+        x = self.embedding(self.standardize(data["x"]))
+        edges = None
+        if self.edge_channels:
+            edges = self.standardize_edges(data["edge_attr"].to(x.dtype))
+        state = LayerState.of_input(x, data, padded=padded)
+        state, statistics = self._convolve(self.convolutions, state, data, edges)
+        rows = [statistics]
+        for level, convolutions in enumerate(self.coarse_convolutions):
+            rest = detail_part(state.x, chains_of(data, level + 1), level)[1]
+            energy = state.sum_nodes(rest.square(), num_graphs(data))
+            rows.append(_root(energy / state.count_nodes(num_graphs(data))))
+            state = self.poolings[level](state, data)
+            state, statistics = self._convolve(convolutions, state, data, None)
+            rows.append(statistics)
+        row = torch.cat(rows, 1)
+        return self._predict(row[:-1] if padded else row)
+
+    def _convolve(
+        self, convolutions: Any, state: LayerState, data: Tensors, edges: Tensor | None
+    ) -> tuple[LayerState, Tensor]:
+        """Return the state behind the convolutions of a level, and statistics of all layers."""
+        graph, layers = state.graph(), [state.x]
+        for convolution in convolutions:
+            layers.append(convolution(layers[-1], graph, edges))
+        return state._replace(x=layers[-1]), _statistics(
+            torch.cat(layers, 1), state, num_graphs(data)
+        )
+
+    def _predict(self, row: Tensor) -> Tensor:
+        row = dropout(self.readout_norm(row), self.dropout, self.training)
+        row = dropout(self.hidden(row).relu(), self.dropout, self.training)
+        result: Tensor = self.output(row)
+        return result
+
+
+def _statistics(x: Tensor, state: LayerState, num_graphs: int) -> Tensor:
+    """Return Σx/√n, mean and standard deviation of x (N, d) over the n nodes of each graph."""
+    n = state.count_nodes(num_graphs).to(x.dtype)
+    total, squares = state.sum_nodes(torch.cat([x, x.square()], 1), num_graphs).chunk(2, 1)
+    mean = total / n
+    return torch.cat([total / n.sqrt(), mean, _root(squares / n - mean.square())], 1)
+
+
+def _root(square: Tensor) -> Tensor:
+    """Compute the square root, with a bounded gradient at zero."""
+    return (square.clamp(min=0) + 1e-6).sqrt()

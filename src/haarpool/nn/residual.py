@@ -1,0 +1,86 @@
+"""`ResidualConvolution`, the layer of `HaarNet`."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import Linear
+from torch_geometric.nn import BatchNorm
+from torch_geometric.utils import scatter
+
+from haarpool.nn.convolutions import Graph
+from haarpool.nn.masked import masked_norm
+
+
+class ResidualConvolution(torch.nn.Module):
+    r"""A graph isomorphism layer with edge features, two batch norms and a residual connection.
+
+        m_v = Σ_{u→v} w_uv relu(x_u + W e_uv)        with edge features e
+        m_v = Σ_{u→v} w_uv x_u                       without
+        x'_v = x_v + relu(norm(MLP((1 + ε) x_v + m_v)))
+
+    On coarse graphs, whose weights count edges between clusters, w_uv / sqrt(deg u · deg v) takes
+    the place of w_uv.
+
+    Args:
+        width: Number of columns of input and output.
+        edge_channels: Number of edge features; 0 for none.
+        normalize: Divide weights by degrees.
+    """
+
+    def __init__(self, width: int, edge_channels: int = 0, *, normalize: bool = False) -> None:
+        super().__init__()
+        self.normalize = normalize
+        self.edge = Linear(edge_channels, width) if edge_channels else None
+        self.eps = torch.nn.Parameter(torch.zeros(()))
+        self.first, self.second = Linear(width, width), Linear(width, width)
+        # A batch may be one graph of one node, which has no variance.
+        self.inner_norm = BatchNorm(width, allow_single_element=True)
+        self.outer_norm = BatchNorm(width, allow_single_element=True)
+
+    def reset_parameters(self) -> None:
+        """Reset the weights."""
+        torch.nn.init.zeros_(self.eps)
+        for layer in (self.edge, self.first, self.second, self.inner_norm, self.outer_norm):
+            if layer is not None:
+                layer.reset_parameters()
+
+    def forward(self, x: Tensor, graph: Graph, edge_attr: Tensor | None = None) -> Tensor:
+        """Convolve features x (N, width).
+
+        Args:
+            x: (N, width) features.
+            graph: The edges.
+            edge_attr: (E, edge_channels) features of the edges, or `None`.
+        """
+        total = (1 + self.eps) * x + self._messages(x, graph, edge_attr)
+        hidden = masked_norm(self.inner_norm, self.first(total), graph.num_real).relu()
+        hidden = masked_norm(self.outer_norm, self.second(hidden), graph.num_real).relu()
+        return x + hidden
+
+    def _messages(self, x: Tensor, graph: Graph, edge_attr: Tensor | None) -> Tensor:
+        if self.edge is not None:
+            return self._edge_messages(x, graph, self.edge(edge_attr))
+        if not self.normalize:
+            return _weighted_sum(x, graph)
+        degree = _weighted_sum(x.new_ones(x.shape[0], 1), graph)
+        scale = torch.where(degree > 0, degree, 1).rsqrt()
+        return scale * _weighted_sum(scale * x, graph)
+
+    def _edge_messages(self, x: Tensor, graph: Graph, edges: Tensor) -> Tensor:
+        source, target = graph.edge_index
+        if graph.neighbours is not None:
+            messages = (graph.neighbours.at_source(x) + edges).relu()
+            return graph.neighbours.sum_edges(messages, target)
+        messages = graph.weights(x)[:, None] * (x[source] + edges).relu()
+        summed: Tensor = scatter(messages, target, 0, x.shape[0], "sum")
+        return summed
+
+
+def _weighted_sum(x: Tensor, graph: Graph) -> Tensor:
+    """Return the weighted sum over the incoming edges of each node."""
+    if graph.neighbours is not None:
+        return graph.neighbours.sum(x)
+    source, target = graph.edge_index
+    summed: Tensor = scatter(graph.weights(x)[:, None] * x[source], target, 0, x.shape[0], "sum")
+    return summed
