@@ -135,7 +135,9 @@ def test_an_epoch_is_a_loop_written_by_hand(task):
         with pytest.warns(HaarPoolWarning, match="1 of 40 graphs of graphs have no label"):
             run = started(values)
     else:
-        run = started((np.arange(40) % 5 == 0).astype(int), class_weights=task != "classification")
+        weighted = task == "weighted classes"
+        classes = (np.arange(40) % 5 == 0).astype(int)
+        run = started(classes, class_weights=weighted, split="stratified")
     fit = trainer_of(run)
     by_hand = make_network(run.config, run.graphs, run.encoding)
     transform, dataset = by_hand.transform(), GraphDataset(run.graphs, run.encoding)

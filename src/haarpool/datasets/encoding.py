@@ -103,11 +103,6 @@ class Encoding:
         return sum(part.width for part in self.nodes)
 
     @property
-    def edge_width(self) -> int:
-        """Number of edge features."""
-        return sum(part.width for part in self.edges)
-
-    @property
     def kinds(self) -> str:
         """The kinds of node features, as `fit` takes them.
 
