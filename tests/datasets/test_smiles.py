@@ -58,14 +58,60 @@ def test_molecules_by_hand(csv):
     assert abs(adjacency - adjacency.T).nnz == 0
 
 
-def test_stereo_elements_and_odd_bonds(csv):
-    graphs = read_graphs(csv("smiles", "C[C@H](N)O", "F/C=C/F", "[U]", "[Cu+2]<-[OH2]", "*C"))
+def test_elements_and_odd_bonds(csv):
+    graphs = read_graphs(csv("smiles", "[U]", "[Cu+2]<-[OH2]", "*C", "N[Pt@SP1](N)(Cl)Cl"))
     found = columns(graphs.columns["atoms"], smiles.ATOM_FEATURES)
-    assert ["chiral" in atom for atom in found[:4]] == [False, True, False, False]
-    bonds = columns(graphs.edge_columns["bonds"], smiles.BOND_FEATURES)
-    assert sum("stereo" in bond for bond in bonds) == 2  # one bond, both ways
-    assert sum("other element" in atom for atom in found) == 3
+    assert sum("other element" in atom for atom in found) == 4
+    assert "chiral without code" in found[6]
     assert (graphs.edge_weight > 0).all()
+
+
+# Pairs of stereoisomers, and the features of the first one by which they differ.
+STEREOISOMERS = {
+    "R and S": ("C[C@H](N)O", "C[C@@H](N)O", ["chiral R"], []),
+    "cis and trans": ("F/C=C\\F", "F/C=C/F", [], ["cis (Z)"] * 2),
+    "cis and trans in a ring": (
+        "C[C@H]1CC[C@@H](C)CC1",
+        "C[C@H]1CC[C@H](C)CC1",
+        ["chiral s"] * 2,
+        [],
+    ),
+    "one of two centres": (
+        "C[C@H](O)[C@H](N)C",
+        "C[C@H](O)[C@@H](N)C",
+        ["chiral S", "chiral R"],
+        [],
+    ),
+    "given and not given": ("F/C=C/F", "FC=CF", [], ["trans (E)"] * 2),
+}
+
+
+@pytest.mark.parametrize("name", STEREOISOMERS)
+def test_stereoisomers_have_different_features(name, csv):
+    first, second, atoms, bonds = STEREOISOMERS[name]
+    one, other = (read_graphs(csv("smiles", isomer)) for isomer in (first, second))
+    sums = [
+        [*graphs.columns["atoms"].sum(axis=0), *graphs.edge_columns["bonds"].sum(axis=0)]
+        for graphs in (one, other)
+    ]
+    assert sums[0] != sums[1]
+    np.testing.assert_array_equal(one.edge_weight, other.edge_weight)
+    tables = (
+        (one.columns["atoms"], smiles.ATOM_FEATURES, atoms, "chiral"),
+        (one.edge_columns["bonds"], smiles.BOND_FEATURES, bonds, "("),
+    )
+    for values, names, expected, part in tables:
+        listed = [name for row in columns(values, names) for name in row if part in name]
+        assert sorted(listed) == sorted(expected)
+
+
+def test_the_same_molecule_in_another_order_has_the_same_features(csv):
+    for one, other in (("C[C@H](N)O", "O[C@@H](N)C"), ("F/C=C/Cl", "Cl\\C=C\\F")):
+        pair = [read_graphs(csv("smiles", written)) for written in (one, other)]
+        rows = [np.array(sorted(graphs.columns["atoms"].tolist())) for graphs in pair]
+        np.testing.assert_array_equal(*rows)
+        rows = [np.array(sorted(graphs.edge_columns["bonds"].tolist())) for graphs in pair]
+        np.testing.assert_array_equal(*rows)
 
 
 def test_features_are_the_same_for_every_file(csv):

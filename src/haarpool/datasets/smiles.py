@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -32,13 +33,17 @@ ATOM_FEATURES = (
     "charge",
     "aromatic",
     "in a ring",
-    "chiral",
+    *(f"chiral {code}" for code in ("R", "S", "r", "s", "without code")),
 )
+CIP_CODES = ("R", "S", "r", "s")  # r and s: its neighbours differ only by their own code
+CIP_STEPS = 100_000  # of the search for a code; highly symmetric cages would take minutes
 ORDERS = (1.0, 1.5, 2.0, 3.0)
 BOND_FEATURES = (
     *("single", "aromatic", "double", "triple", "other bond"),
-    *("conjugated", "in a ring", "stereo"),
+    *("conjugated", "in a ring"),
+    *("cis (Z)", "trans (E)", "other stereo"),
 )
+BOND_STEREO = ("STEREOZ", "STEREOE")
 
 
 def read_smiles(
@@ -133,6 +138,7 @@ class _Parser:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.chem, self.base = _rdkit("Chem"), _rdkit("rdBase")
+        self.labeler = _rdkit("Chem.rdCIPLabeler")
         self.atom_kinds: dict[tuple[Any, ...], int] = {}
         self.bond_kinds: dict[tuple[Any, ...], int] = {}
         self.num_valid = self.num_invalid = 0
@@ -155,14 +161,15 @@ class _Parser:
             return None
         # Calls of RDKit take longer than parsing, above all its enumerations. Without these signs
         # there is no stereochemistry.
-        chiral, stereo = "@" in row.cells[0], bool({"/", "\\"} & set(row.cells[0]))
+        codes = self._cip_codes(molecule) if "@" in row.cells[0] else {}
+        has_stereo = bool({"/", "\\"} & set(row.cells[0]))
         atoms, kinds = [], self.atom_kinds
         for i in range(molecule.GetNumAtoms()):
             atom = molecule.GetAtomWithIdx(i)
             key = (
                 atom.GetAtomicNum(), atom.GetDegree(), atom.GetTotalNumHs(),
                 atom.GetHybridization(), atom.GetFormalCharge(), atom.GetIsAromatic(),
-                atom.IsInRing(), chiral and atom.GetChiralTag().name != "CHI_UNSPECIFIED",
+                atom.IsInRing(), codes.get(i),
             )  # fmt: skip
             atoms.append(kinds.setdefault(key, len(kinds)))
         begin, end, bonds, bond_kinds = [], [], [], self.bond_kinds
@@ -172,10 +179,28 @@ class _Parser:
             end.append(bond.GetEndAtomIdx())
             bond_key = (
                 bond.GetBondTypeAsDouble(), bond.GetIsConjugated(), bond.IsInRing(),
-                stereo and bond.GetStereo().name != "STEREONONE",
+                bond.GetStereo().name if has_stereo else "STEREONONE",
             )  # fmt: skip
             bonds.append(bond_kinds.setdefault(bond_key, len(bond_kinds)))
         return _Molecule(row, atoms, begin, end, bonds)
+
+    def _cip_codes(self, molecule: Any) -> dict[int, str]:
+        """Return the code of each chiral atom by its index; "" if it has none."""
+        unspecified = self.chem.ChiralType.CHI_UNSPECIFIED
+        codes = {
+            atom.GetIdx(): atom.GetProp("_CIPCode") if atom.HasProp("_CIPCode") else ""
+            for atom in molecule.GetAtoms()
+            if atom.GetChiralTag() != unspecified
+        }
+        # The parser finds no code where neighbours differ only in space, as in a ring that is cis
+        # or trans. The full rules, which take longer, do.
+        if without := [i for i, code in codes.items() if not code]:
+            with suppress(RuntimeError):  # too many steps
+                self.labeler.AssignCIPLabels(molecule, without, [], CIP_STEPS)
+            for i in without:
+                atom = molecule.GetAtomWithIdx(i)
+                codes[i] = atom.GetProp("_CIPCode") if atom.HasProp("_CIPCode") else ""
+        return codes
 
     def finish(self, strict: bool) -> None:
         """Warn about invalid SMILES, or raise an error.
@@ -235,10 +260,10 @@ class _Parser:
                 charge,
                 aromatic,
                 ring,
-                chiral,
+                *([False] * 5 if code is None else _one_hot(code, CIP_CODES)),
             ]
             for (
-                number, neighbours, hydrogens, hybridisation, charge, aromatic, ring, chiral
+                number, neighbours, hydrogens, hybridisation, charge, aromatic, ring, code
             ) in self.atom_kinds
         ]  # fmt: skip
         return np.array(rows, np.float64).reshape(-1, len(ATOM_FEATURES))
@@ -249,7 +274,12 @@ class _Parser:
         The weight is the bond order; a bond without order has the weight of a single bond.
         """
         rows = [
-            [*_one_hot(order, ORDERS), conjugated, ring, stereo]
+            [
+                *_one_hot(order, ORDERS),
+                conjugated,
+                ring,
+                *([False] * 3 if stereo == "STEREONONE" else _one_hot(stereo, BOND_STEREO)),
+            ]
             for order, conjugated, ring, stereo in self.bond_kinds
         ]
         weights = np.array([order for order, *_ in self.bond_kinds], np.float64)
