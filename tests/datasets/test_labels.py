@@ -63,6 +63,65 @@ def test_numbers_in_text():
     assert as_number("1" * 400) == as_number("1e400") == float("inf")
 
 
+def test_zero_and_one_mean_the_same_in_every_dtype_and_file(tmp_path):
+    values = [0.0, 1.0, 1.0, 0.0, float("nan"), 1.0]
+    expected = ("classification", ("0", "1"), [0, 1, 1, 0, -1, 1])
+    for dtype in (torch.float, torch.double, torch.half):
+        data = [two_nodes(y=torch.tensor([[value]], dtype=dtype)) for value in values]
+        graphs = from_data_list(data)
+        assert (graphs.task, graphs.classes, graphs.targets.tolist()) == expected
+    data[0].y = torch.tensor([0.5])
+    assert from_data_list(data).task == "regression"
+    several = [two_nodes(y=torch.tensor([[0.5, 1.0]])) for _ in range(6)]
+    assert from_data_list(several).task == "regression"
+    pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")
+    (tmp_path / "m.csv").write_text("smiles,y\n" + "".join(f"C,{value}\n" for value in values))
+    graphs = read_graphs(tmp_path / "m.csv", targets=["y"])
+    assert (graphs.task, graphs.classes, graphs.targets.tolist()) == expected
+
+
+def test_whole_numbers_that_all_differ_need_a_task(tmp_path):
+    data = [two_nodes(y=1000 + i) for i in range(2000)]
+    parts = ("labels in y", "2,000 different ones of 2,000", "task=classification or task=regr")
+    with error_with(*parts):
+        from_data_list(data)
+    with error_with("1,200 different ones of 2,000"):
+        from_data_list([two_nodes(y=min(i, 1199)) for i in range(2000)])
+    assert from_data_list(data, task="regression").targets.shape == (2000, 1)
+    assert len(from_data_list(data, task="classification").classes) == 2000
+    assert len(from_data_list([two_nodes(y=i % 100) for i in range(300)]).classes) == 100
+    assert len(from_data_list([two_nodes(y=i) for i in range(20)]).classes) == 20
+    pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")
+    rows = "".join(f"C,{i},{i // 2},{i}.5\n" for i in range(60))
+    (tmp_path / "m.csv").write_text("smiles,id,count,value\n" + rows)
+    with error_with("the column 'id'", "60 different ones of 60", "task=regression"):
+        read_graphs(tmp_path / "m.csv", targets=["id"])
+    assert read_graphs(tmp_path / "m.csv", targets=["id"], task="regression").task == "regression"
+    for name in ("count", "value"):
+        assert read_graphs(tmp_path / "m.csv", targets=[name]).task == "regression"
+
+
+@pytest.mark.parametrize("text", ["C;0,5\nC;1\nC;,25\nC;-2,75\n", 'C;"0,5"\n' * 50])
+def test_decimal_commas(text, tmp_path):
+    pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")
+    (tmp_path / "m.csv").write_text("smiles;y\n" + text)
+    parts = ("a decimal point in the column 'y'", "line 2: '0,5'", "pass task=classification")
+    with error_with(*parts):
+        read_graphs(tmp_path / "m.csv", targets=["y"])
+    with error_with("a number in the column 'y'", "line 2: '0,5'"):
+        read_graphs(tmp_path / "m.csv", targets=["y"], task="regression")
+    classes = read_graphs(tmp_path / "m.csv", targets=["y"], task="classification").classes
+    assert "0,5" in classes
+
+
+def test_texts_that_nearly_all_differ_are_no_classes(tmp_path):
+    pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")
+    rows = "".join(f"C,>{min(i, 1998)}\n" for i in range(2000))
+    (tmp_path / "m.csv").write_text("smiles,y\n" + rows)
+    with error_with("a number in the column 'y'", "line 2: '>0'", "task=classification"):
+        read_graphs(tmp_path / "m.csv", targets=["y"])
+
+
 def test_labels_of_a_list_that_are_not_classes():
     with error_with("one whole number", "[inf] in graph 1"):
         from_data_list([two_nodes(y=1.0), two_nodes(y=float("inf"))], task="classification")

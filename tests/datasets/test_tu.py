@@ -1,11 +1,14 @@
 """Datasets in TU layout, and the statistics of any dataset."""
 
+import json
 import zipfile
 
 import numpy as np
 import pytest
 
 from haarpool.datasets import read_graphs, stream_graphs, summary
+from haarpool.datasets.encoding import Encoding
+from haarpool.errors import HaarPoolWarning
 from helpers.errors import error_with
 from helpers.files import REAL, TINY, needs_data, write_tiny_tu
 
@@ -71,11 +74,15 @@ DAMAGE = {
     "a line cut off": ({"A": TINY["A"] + "4,"}, "2 numbers per line", "TINY_A.txt", "line 8: '4,'"),
     "a word": ({"A": "1, 2\n2, x\n"}, "TINY_A.txt", "line 2: '2, x'"),
     "a half": ({"A": "1, 2\n2, 1.5\n"}, "whole numbers", "line 2"),
-    "no such node": ({"A": "1, 2\n1, 6\n"}, "two nodes of 1..5", "line 2: 1, 6"),
-    "across graphs": ({"A": "1, 2\n2, 4\n"}, "in one graph", "line 2: 2, 4"),
-    "ids that fall": ({"graph_indicator": "1\n2\n1\n2\n2\n"}, "ascending graph ids", "line 3: 1"),
-    "ids that skip": ({"graph_indicator": "1\n1\n1\n3\n3\n"}, "without gaps", "line 4: 3"),
-    "ids from 0": ({"graph_indicator": "0\n0\n0\n1\n1\n"}, "ids from 1", "line 1: 0"),
+    "no such node": ({"A": "1, 2\n1, 6\n"}, "two nodes of 1..5", "line 2: '1, 6'"),
+    "node 0": ({"A": "1, 2\n\n0, 1\n"}, "two nodes of 1..5", "line 3: '0, 1'", "nodes from 1"),
+    "across graphs": ({"A": "1, 2\n2, 4\n"}, "in one graph", "line 2: '2, 4'"),
+    "ids from 0": ({"graph_indicator": "0\n0\n0\n1\n1\n"}, "ids from 1", "line 1: '0'"),
+    "ids in words": ({"graph_indicator": "a\nb\nb\nc\nc\n"}, "1 numbers per line", "line 1: 'a'"),
+    "fewer labels than ids": (
+        {"graph_indicator": "1\n1\n2\n4\n4\n", "A": "1, 2\n2, 1\n", "edge_labels": None},
+        "4 lines, one per graph", "TINY_graph_labels.txt", "2 lines", "add the missing lines",
+    ),
     "no nodes": ({"graph_indicator": ""}, "ids from 1", "no lines"),
     "too few labels": ({"node_labels": "3\n"}, "5 lines, one per node", "node_labels", "1 lines"),
     "too few classes": ({"graph_labels": "3\n"}, "2 lines, one per graph", "graph_labels"),
@@ -90,15 +97,119 @@ DAMAGE = {
     "too large": ({"node_labels": f"3\n{2**63}\n3\n3\n9\n"}, "64 bits", "line 2: '9223"),
     "too small": ({"node_labels": f"3\n3\n{-(2**63) - 1}\n3\n9\n"}, "64 bits", "line 3: '-9223"),
     "infinity": ({"graph_labels": "1\ninf\n"}, "finite numbers", "graph_labels", "line 2: 'inf'"),
-    "an empty line": ({"node_labels": "3\n\n3\n3\n9\n"}, "node_labels", "line 2: ''"),
+    "an empty line": ({"node_labels": "3\n\n3\n3\n9\n"}, "5 lines", "4 lines besides", "line 2"),
+    "semicolons": ({"A": "1;2\n2;1\n"}, "2 numbers per line", "line 1: '1;2'"),
+    "some text": ({"graph_labels": "7\nx\n"}, "1 numbers per line", "line 2: 'x'"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_damage_names_file_and_line(name, tmp_path):
     changes, *parts = DAMAGE[name]
-    with error_with(*parts):
-        read_graphs(write_tiny_tu(tmp_path, **changes))
+    folder = write_tiny_tu(tmp_path, **changes)
+    with error_with(*parts) as error:
+        read_graphs(folder)
+    assert "download" not in str(error.value)
+
+
+def test_damaged_downloads_are_downloaded_again(tmp_path):
+    folder = write_tiny_tu(tmp_path / "cache" / "downloads" / "TINY" / "raw", node_labels="3\n")
+    with error_with("5 lines, one per node", f"delete {folder} to download it again"):
+        read_graphs(folder)
+
+
+# The same dataset, written in another way.
+SPELLINGS = {
+    "blanks": {
+        "A": TINY["A"].replace(",", ""),
+        "node_attributes": TINY["node_attributes"].replace(",", " "),
+    },
+    "tabs": {"A": TINY["A"].replace(", ", "\t")},
+    "blanks around": {"A": TINY["A"].replace("\n", "  \n "), "node_labels": " 3 \n5\n 3\n3\n9\n"},
+    "empty lines": {kind: "\n" + text.replace("\n", "\n \n\n", 2) for kind, text in TINY.items()},
+    "a final empty line": {kind: text + "\n\n" for kind, text in TINY.items()},
+    "no final newline": {kind: text.rstrip() for kind, text in TINY.items()},
+    "line ends of Windows": {kind: text.replace("\n", "\r\n") for kind, text in TINY.items()},
+    "unsorted nodes": {
+        "A": "2, 4\n3, 1\n1, 3\n3, 5\n5, 3\n4, 2\n1, 3\n",
+        "graph_indicator": "1\n2\n1\n2\n1\n",
+        "node_labels": "3\n3\n5\n9\n3\n",
+        "node_attributes": "0.5, 1\n3.5, 4\n1.5, 2\n4.5, 5\n2.5, 3\n",
+    },
+    "ids that skip, labels that do not": {"graph_indicator": "3\n3\n3\n10\n10\n"},
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_other_spellings(name, tmp_path):
+    plain = read_graphs(write_tiny_tu(tmp_path / "plain")).digest()
+    assert read_graphs(write_tiny_tu(tmp_path / "other", **SPELLINGS[name])).digest() == plain
+
+
+def test_graphs_without_nodes_are_left_out(tmp_path):
+    plain = read_graphs(write_tiny_tu(tmp_path / "plain"))
+    folder = write_tiny_tu(
+        tmp_path / "gaps", graph_indicator="2\n2\n2\n4\n4\n", graph_labels="5\n7\n5\n-1\n6\n"
+    )
+    with pytest.warns(HaarPoolWarning, match="^3 of 5 graphs of TINY have no nodes and are left"):
+        graphs = read_graphs(folder)
+    assert graphs.digest() == plain.digest()
+    assert [graphs.where(g) for g in range(2)] == ["graph 1", "graph 3"]
+    (folder / "TINY_graph_labels.txt").unlink()
+    with pytest.warns(HaarPoolWarning, match="2 of 4 graphs"):
+        assert [graphs.where(0) for graphs in stream_graphs(folder, block=1)] == [
+            "graph 1",
+            "graph 3",
+        ]
+
+
+def test_labels_as_text(tmp_path):
+    folder = write_tiny_tu(
+        tmp_path, node_labels="C\nN\nC\n7\nC alpha\n", graph_labels="toxic\nharmless, weak\n",
+        edge_labels="-\n=\n=\n-\n-\n-\n-\n",
+    )  # fmt: skip
+    graphs = read_graphs(folder)
+    assert graphs.columns["labels"][:, 0].tolist() == ["C", "N", "C", "7", "C alpha"]
+    assert graphs.edge_columns["labels"][:, 0].tolist() == ["=", "=", "-", "-", "-", "-"]
+    assert (graphs.task, graphs.classes) == ("classification", ("harmless, weak", "toxic"))
+    assert graphs.targets.tolist() == [1, 0]
+    encoding = Encoding.fit(graphs, "labels")
+    assert encoding.encode(graphs).argmax(axis=1).tolist() == [1, 3, 1, 0, 2]
+    assert Encoding.from_json(json.loads(json.dumps(encoding.to_json()))) == encoding
+    assert summary(graphs)["node labels"] == 4
+    other = read_graphs(write_tiny_tu(tmp_path / "other", node_labels="C\nN\nO\nC\nC\n"))
+    with error_with("labels of nodes out of 7, C, C alpha, N", "got O in graph 0"):
+        encoding.encode(other)
+    numbers = read_graphs(write_tiny_tu(tmp_path / "numbers"))
+    for one, data in ((encoding, numbers), (Encoding.fit(numbers, "labels"), graphs)):
+        with error_with("labels of nodes out of", "in graph 0"):
+            one.encode(data)
+    with error_with("1 numbers per line", "graph_labels", "line 1: 'toxic'"):
+        read_graphs(folder, task="regression")
+
+
+def test_missing_labels_of_graphs(tmp_path):
+    only = dict.fromkeys(("node_labels", "node_attributes", "edge_labels"))
+    ids = "1\n2\n3\n4\n"
+    for labels in ("a\n\nb\na\n", "a\nNaN\nb\na\n"):
+        write_tiny_tu(tmp_path, **only, graph_indicator=ids, A="1, 1\n", graph_labels=labels)
+        graphs = read_graphs(tmp_path)
+        assert (graphs.classes, graphs.targets.tolist()) == (("a", "b"), [0, -1, 1, 0])
+
+
+def test_labels_that_all_differ_need_a_task(tmp_path):
+    only = dict.fromkeys(("node_labels", "node_attributes", "edge_labels"))
+    ids = "\n".join(str(g + 1) for g in range(60))
+    for labels in (range(60), [f"graph {g}" for g in range(60)], [g // 3 * 2 for g in range(60)]):
+        text = "\n".join(map(str, labels))
+        write_tiny_tu(tmp_path, **only, graph_indicator=ids, A="1, 1\n", graph_labels=text)
+        if len(set(labels)) == 60:
+            parts = ("TINY_graph_labels.txt", "60 different ones of 60 graphs", "task=regression")
+            with error_with(*parts):
+                read_graphs(tmp_path)
+        classes = read_graphs(tmp_path, task="classification").classes
+        assert len(classes) == len(set(labels))
+    assert len(read_graphs(tmp_path).classes) == 20
 
 
 def test_whole_numbers_may_have_a_decimal_point(tmp_path):
@@ -128,11 +239,29 @@ def test_zip_files(tmp_path):
     for source in (tmp_path / "OTHER.zip", "other"):
         assert read_graphs(source, tmp_path).digest() == read_graphs(folder).digest()
     (tmp_path / "OTHER.zip").write_bytes(b"PK nothing")
-    with error_with("readable text files", "OTHER.zip", "download them again"):
+    with error_with("a readable file", "OTHER.zip", "save it again"):
         read_graphs("OTHER", tmp_path)
     (folder / "TINY_A.txt").write_bytes(b"\xff\xfe")
-    with error_with("readable text files", "decode"):
+    with error_with("a readable file", "TINY_A.txt", "decode", "UTF-8"):
         read_graphs(folder)
+
+
+def test_damaged_zip_files(tmp_path):
+    folder = write_tiny_tu(tmp_path / "TINY", A=TINY["A"] * 50, edge_labels=None)
+    path = tmp_path / "OTHER.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in folder.iterdir():
+            packed.write(file, f"TINY/{file.name}")
+    content = path.read_bytes()
+    for offset in (0, 40, 60, 80):  # in the header and in the compressed text of the first file
+        damaged = bytearray(content)
+        damaged[offset : offset + 12] = b"\xff" * 12
+        path.write_bytes(damaged)
+        with error_with("OTHER.zip"):
+            read_graphs(path)
+    path.write_bytes(content[: len(content) // 2])
+    with error_with("a readable file", "OTHER.zip"):
+        read_graphs(path)
 
 
 def test_digests_depend_on_edge_labels(tmp_path):

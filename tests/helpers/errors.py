@@ -11,7 +11,7 @@ from haarpool.errors import HaarPoolError
 def error_with(*parts: str):
     """An error in one line that holds all of `parts`."""
     with pytest.raises(HaarPoolError) as caught:
-        yield
+        yield caught
     message = str(caught.value)
     assert "\n" not in message
     for part in parts:

@@ -108,7 +108,7 @@ def _rows(
     graphs: Graphs, model: TrainedModel, predicted: Floats, first: int
 ) -> Iterator[list[Any]]:
     for g, values in enumerate(predicted):
-        ids: list[Any] = [first + g]
+        ids: list[Any] = [first + g if graphs.numbers is None else graphs.numbers[g]]
         if graphs.ids is not None and graphs.lines is not None:
             ids = [graphs.lines[g], graphs.ids[g]]
         cells = [f"{value:.6g}" for value in values]

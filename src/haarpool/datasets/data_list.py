@@ -17,7 +17,7 @@ from torch_geometric.data.storage import GlobalStorage
 from haarpool._types import Floats, Task
 from haarpool.chains.adjacency import as_array, edge_list
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import as_classes
+from haarpool.datasets.labels import are_classes, as_classes, check_distinct
 from haarpool.errors import HaarPoolError
 
 CLASSES = (Data, DataEdgeAttr, DataTensorAttr, GlobalStorage)
@@ -58,7 +58,8 @@ def from_data_list(graphs: Sequence[Any], name: str = "graphs", task: Task | Non
 
     Args:
         graphs: Graphs with the same attributes. `y` is a whole number (a class), or one or several
-            real numbers (values); a graph without `y`, or with NaN, has no label.
+            real numbers (values; a few different whole numbers are classes in any dtype); a graph
+            without `y`, or with NaN, has no label.
         name: Name of the dataset.
         task: "classification" or "regression"; by default what the labels look like.
 
@@ -140,7 +141,7 @@ def _targets(graphs: Sequence[Any], task: Task | None) -> Mapping[str, Any]:
         if y.size != first.size or not same_kind:
             expected = f"y with {first.size} of {'whole' if is_whole else 'real'} numbers"
             raise _wrong(g, expected, f"{y.size}, dtype {y.dtype}", "use the same in all graphs")
-    task = task or ("classification" if is_whole else "regression")
+    task = task or _infer_task(labels, len(graphs), is_whole)
     if task == "regression":
         values = np.full((len(graphs), first.size), np.nan)
         values[list(labels)] = np.stack(list(labels.values()))
@@ -153,6 +154,16 @@ def _targets(graphs: Sequence[Any], task: Task | None) -> Mapping[str, Any]:
         [labels[g].item() if g in labels else None for g in range(len(graphs))]
     )
     return {"task": task, "targets": numbers, "classes": classes}
+
+
+def _infer_task(labels: Mapping[int, NDArray[Any]], num_graphs: int, is_whole: bool) -> Task:
+    """Return the task of labels; few different whole numbers are classes in any dtype."""
+    known = [value for y in labels.values() for value in y.tolist() if value == value]
+    if is_whole:
+        check_distinct(known, "y")
+        return "classification"
+    has_one = all(y.size == 1 for y in labels.values())
+    return "classification" if has_one and are_classes(known, num_graphs) else "regression"
 
 
 def _wrong(g: int, expected: str, got: str, remedy: str) -> HaarPoolError:

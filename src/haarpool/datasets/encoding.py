@@ -27,13 +27,13 @@ class FeatureColumns:
     Attributes:
         kind: "degree", "constant" or a kind of columns of the graphs.
         width: Number of feature columns.
-        values: For labels, the known values of each column in ascending order.
+        values: For labels, the known values of each column in ascending order: numbers or text.
         real: Numbers of the columns with real numbers, which networks standardise.
     """
 
     kind: str
     width: int
-    values: tuple[tuple[int, ...], ...] = ()
+    values: tuple[tuple[int | str, ...], ...] = ()
     real: tuple[int, ...] = ()
 
 
@@ -172,7 +172,7 @@ def _part(kind: str, width: int, values: Any = (), real: Any = ()) -> FeatureCol
     return FeatureColumns(
         str(kind),
         int(width),
-        tuple(tuple(int(v) for v in column) for column in values),
+        tuple(tuple(v if isinstance(v, str) else int(v) for v in column) for column in values),
         tuple(map(int, real)),
     )
 

@@ -26,7 +26,7 @@ class Graphs:
         name: Name of the dataset.
         start: (G + 1,) Graph g has the nodes start[g] .. start[g + 1] - 1.
         edges: (2, E) Pairs of nodes, an undirected edge in both directions, graph by graph.
-        columns: (N, ...) Node features by kind: "labels" are whole numbers, others (such as
+        columns: (N, ...) Node features by kind: "labels" are whole numbers or text, others (such as
             "attributes", "atoms", "x") are real numbers.
         edge_weight: (E,) Edge weights, or None.
         edge_columns: (E, ...) Edge features by kind.

@@ -14,6 +14,8 @@ from haarpool.errors import HaarPoolError
 
 Number = int | float
 
+MAX_CLASSES = 20  # more different numbers or texts may be values, or names of graphs
+ABSENT = ("", "na", "n/a", "nan", "null")  # missing labels; "none" may be a class
 LARGEST = float(np.finfo(np.float32).max)  # networks compute in float32
 
 
@@ -56,6 +58,62 @@ def as_classes(values: Sequence[Number | None]) -> tuple[Ints, tuple[str, ...]]:
     # With all digits: shorter names could be the same for two classes.
     names = tuple(str(int(value)) if value % 1 == 0 else str(value) for value in known)
     return np.array(numbers, np.int64), names
+
+
+def is_missing(text: str) -> bool:
+    """Return whether a label in a text file is missing."""
+    return text.strip().lower() in ABSENT
+
+
+def text_classes(texts: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
+    """Convert text to classes, in alphabetical order.
+
+    Args:
+        texts: (G,) Label of each graph.
+
+    Returns:
+        (G,) The class of each graph, -1 if it is missing, and the names of the classes.
+
+    Example:
+        >>> text_classes(["yes", "no", "", "yes"])
+        (array([ 1,  0, -1,  1]), ('no', 'yes'))
+    """
+    names = sorted({text for text in texts if not is_missing(text)})
+    index = {name: c for c, name in enumerate(names)}
+    return np.array([index.get(text, MISSING) for text in texts], np.int64), tuple(names)
+
+
+def are_classes(numbers: Sequence[Number], num_graphs: int) -> bool:
+    """Return whether numbers that may be values look like classes: few different whole numbers.
+
+    Args:
+        numbers: Labels of graphs, without missing ones.
+        num_graphs: Number of all graphs.
+
+    Example:
+        >>> are_classes([0.0, 1.0, 1.0, 0.0, 1.0], 5), are_classes([0.0, 0.5, 1.0, 0.0, 0.0], 5)
+        (True, False)
+    """
+    different = len(set(numbers))
+    is_whole = all(number % 1 == 0 for number in numbers)
+    return is_whole and different <= MAX_CLASSES and 2 * different < num_graphs
+
+
+def check_distinct(labels: Sequence[object], where: str, *, repeated: bool = True) -> None:
+    """Raise an error if labels that were read as classes are too different to be classes.
+
+    Args:
+        labels: Labels of graphs, without missing ones.
+        where: Where they are, for the error message.
+        repeated: Half of the labels must repeat others; if False, one is enough.
+    """
+    different = len(set(labels))
+    if different > max(MAX_CLASSES, len(labels) // 2 if repeated else len(labels) - 1):
+        raise HaarPoolError(
+            f"labels in {where} that are clearly classes or values",
+            f"{different:,} different ones of {len(labels):,} graphs",
+            "pass task=classification or task=regression",
+        )
 
 
 def check_targets(graphs: Graphs) -> Graphs:

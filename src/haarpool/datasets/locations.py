@@ -102,6 +102,11 @@ def is_available(source: Source, root: Source | None = None) -> bool:
     return name in {path.name.lower() for path in _downloads().glob("*") if path.is_dir()}
 
 
+def is_download(path: Path) -> bool:
+    """Return whether `find_dataset` downloaded this file or folder."""
+    return _downloads() in path.parents
+
+
 def local_source(source: Source, root: Source | None = None) -> Path | None:
     """Return the absolute path of a source that is a path, so that it is found from any folder.
 

@@ -14,7 +14,7 @@ from haarpool._validate import choice, whole_number
 from haarpool.datasets.download import DownloadError
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import check_targets
-from haarpool.datasets.locations import TABLES, Source, find_dataset, is_available
+from haarpool.datasets.locations import TABLES, Source, find_dataset, is_available, is_download
 from haarpool.datasets.rings import read_rings
 from haarpool.datasets.triangles import read_triangles
 from haarpool.datasets.tu import read_tu
@@ -77,7 +77,7 @@ def read_graphs(
 
         graphs = read_qm7(path, task)
     else:
-        graphs = read_tu(path, task)
+        graphs = read_tu(path, task, downloaded=is_download(path))
     return check_targets(graphs)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -14,14 +15,21 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 
 from haarpool._types import Floats, Ints, Task
-from haarpool.datasets.graphs import MISSING
-from haarpool.datasets.labels import Number, as_classes, as_number
+from haarpool.datasets.labels import (
+    MAX_CLASSES,
+    Number,
+    are_classes,
+    as_classes,
+    as_number,
+    check_distinct,
+    is_missing,
+    text_classes,
+)
 from haarpool.errors import HaarPoolError
 
 DELIMITERS = (",", ";", "\t")
 SAMPLE = 20  # rows that decide about the separator
-MAX_CLASSES = 20  # a column of whole numbers with more different values is not read as classes
-ABSENT = ("", "na", "n/a", "nan", "null")  # missing labels; "none" may be a class
+DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 
 
 class Row(NamedTuple):
@@ -137,8 +145,10 @@ def read_targets(
         return {}
     columns = [[row.cells[t] for row in rows] for t in range(len(names))]
     for name, cells in zip(names, columns, strict=True):
-        if all(_is_missing(cell) for cell in cells):
+        if all(is_missing(cell) for cell in cells):
             raise HaarPoolError(f"labels in the column {name!r}", "none", "choose another column")
+        if task is None:
+            _check_clear(name, cells, rows)
     like_classes = [
         name for name, cells in zip(names, columns, strict=True) if _looks_like_classes(cells)
     ]
@@ -157,21 +167,35 @@ def read_targets(
     return {"task": task, "targets": numbers, "classes": classes}
 
 
+def _check_clear(name: str, cells: Sequence[str], rows: Sequence[Row]) -> None:
+    """Raise an error if the task does not follow from the labels."""
+    known = [(row, cell) for row, cell in zip(rows, cells, strict=True) if not is_missing(cell)]
+    others = [(row, cell) for row, cell in known if _number(cell) is None]
+    if others and all(DECIMAL_COMMA.fullmatch(cell) for _, cell in others):
+        row, cell = others[0]
+        raise HaarPoolError(
+            f"numbers with a decimal point in the column {name!r}",
+            f"line {row.line}: {cell!r}",
+            "write for example 0.5, or pass task=classification",
+        )
+    numbers = [number for _, cell in known if (number := _number(cell)) is not None]
+    if not others and all(number % 1 == 0 for number in numbers):
+        check_distinct(numbers, f"the column {name!r}", repeated=False)
+
+
 def _looks_like_classes(cells: Sequence[str]) -> bool:
-    known = [cell for cell in cells if not _is_missing(cell)]
+    known = [cell for cell in cells if not is_missing(cell)]
     numbers = [number for cell in known if (number := _number(cell)) is not None]
-    different = len(set(known))
-    if 2 * len(numbers) < len(known):  # text; if every cell differs, these are names, not labels
-        return different < len(known) or different <= MAX_CLASSES
-    all_whole = len(numbers) == len(known) and all(number % 1 == 0 for number in numbers)
-    different = len(set(numbers))  # 1 and 1.0 are equal
-    return all_whole and different <= MAX_CLASSES and 2 * different < len(cells)
+    if 2 * len(numbers) < len(known):  # text; if most cells differ, these are names, not labels
+        different = len(set(known))
+        return 2 * different <= len(known) or different <= MAX_CLASSES
+    return len(numbers) == len(known) and are_classes(numbers, len(cells))
 
 
 def _values(name: str, cells: Sequence[str], rows: Sequence[Row]) -> Floats:
     values = np.full(len(cells), np.nan)
     for g, cell in enumerate(cells):
-        if not _is_missing(cell):
+        if not is_missing(cell):
             number = _number(cell)
             if number is None:
                 raise HaarPoolError(
@@ -185,16 +209,10 @@ def _values(name: str, cells: Sequence[str], rows: Sequence[Row]) -> Floats:
 
 def _classes(cells: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
     """Return the classes and their names: numbers in ascending, text in alphabetical order."""
-    known = {cell for cell in cells if not _is_missing(cell)}
+    known = {cell for cell in cells if not is_missing(cell)}
     if all(_number(cell) is not None for cell in known):
         return as_classes([_number(cell) for cell in cells])
-    classes = sorted(known)
-    index = {name: c for c, name in enumerate(classes)}
-    return np.array([index.get(cell, MISSING) for cell in cells], np.int64), tuple(classes)
-
-
-def _is_missing(cell: str) -> bool:
-    return cell.lower() in ABSENT
+    return text_classes(cells)
 
 
 def _number(cell: str) -> Number | None:

@@ -1,6 +1,7 @@
 """Graph datasets in the text layout of the TU collection (Morris et al., 2020).
 
-They are read with numpy alone, from a folder or from a zip file.
+They are read with numpy alone, from a folder or from a zip file, as people write them: numbers
+between commas or blanks, empty lines, labels as text, nodes in any order, graphs without nodes.
 """
 
 from __future__ import annotations
@@ -8,21 +9,17 @@ from __future__ import annotations
 import warnings
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
-from io import StringIO
-from math import isinf, isnan
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from haarpool._types import Ints, Task
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import Number, as_classes, as_number
-from haarpool.errors import HaarPoolError
-
-Folder = Path | zipfile.Path
+from haarpool.datasets.labels import as_classes, check_distinct, text_classes
+from haarpool.datasets.tu_files import Folder, TuFiles, is_text, unreadable
+from haarpool.errors import HaarPoolError, HaarPoolWarning
 
 # TRIANGLES is split by position. Its node attributes contain the answer and are never read.
 TRIANGLES = "TRIANGLES"
@@ -37,25 +34,24 @@ def tu_name(folder: Folder) -> str | None:
     return next((name for name in names if f"{name}_A.txt" in files), None)
 
 
-def read_tu(path: Path, task: Task | None = None) -> Graphs:
-    """Read all graphs; an edge that is listed twice is one edge.
+def read_tu(path: Path, task: Task | None = None, *, downloaded: bool = False) -> Graphs:
+    """Read all graphs that have nodes; an edge that is listed twice is one edge.
 
     Args:
         path: A folder, or a zip file that contains the files, in a folder or not.
         task: "regression" reads `_graph_attributes`, or numbers in `_graph_labels`;
-            "classification" reads `_graph_labels`. By default, labels that are whole numbers are
-            classes, and attributes are read if there are no labels.
+            "classification" reads `_graph_labels`. By default, labels that are whole numbers or
+            text are classes, and attributes are read if there are no labels.
+        downloaded: The files were downloaded, so the remedy for an error is to do it again.
     """
     try:
         folder = path if path.is_dir() else _folder_in_zip(path)
         name = tu_name(folder)
-        if name is None:
-            raise HaarPoolError("files in TU layout", f"none in {path}", "check the folder")
-        return _read(folder, name, task)
-    except (OSError, UnicodeDecodeError, zipfile.BadZipFile) as error:
-        raise HaarPoolError(
-            f"readable text files in {path}", f"{error}", "download them again"
-        ) from error
+    except (OSError, zipfile.BadZipFile) as error:
+        raise unreadable(path, error, downloaded) from error
+    if name is None:
+        raise HaarPoolError("files in TU layout", f"none in {path}", "check the folder")
+    return _read(TuFiles(folder, name, downloaded), task)
 
 
 def _folder_in_zip(path: Path) -> zipfile.Path:
@@ -64,32 +60,30 @@ def _folder_in_zip(path: Path) -> zipfile.Path:
     return next((folder for folder in top.iterdir() if tu_name(folder)), top)
 
 
-def _read(folder: Folder, name: str, task: Task | None) -> Graphs:
-    files = _Files(folder, name)
-    owner, start = _graph_of_nodes(files)
-    size, count = len(owner), len(start) - 1
-    edges, lines = _edges(files, owner)
+def _read(files: TuFiles, task: Task | None) -> Graphs:
+    nodes = _nodes(files)
+    size, name = len(nodes.order), files.name
+    edges, lines = _edges(files, nodes)
     columns: dict[str, NDArray[Any]] = {}
     edge_columns: dict[str, NDArray[Any]] = {}
-    if (labels := files.lines("node_labels", np.int64, size, "node")) is not None:
-        columns["labels"] = labels
-    if name != TRIANGLES and (
-        (values := files.lines("node_attributes", np.float64, size, "node")) is not None
-    ):
-        columns["attributes"] = values
-    listed = len(lines)
-    if (labels := files.lines("edge_labels", np.int64, listed, "line of A")) is not None:
-        edge_columns["labels"] = labels[lines[: edges.shape[1]]]
-    if (values := files.lines("edge_attributes", np.float64, listed, "line of A")) is not None:
-        edge_columns["attributes"] = values[lines[: edges.shape[1]]]
+    for kind, dtype in (("labels", np.int64), ("attributes", np.float64)):
+        or_text, is_answer = kind == "labels", (name, kind) == (TRIANGLES, "attributes")
+        values = files.lines(f"node_{kind}", dtype, size, "node", or_text=or_text)
+        if values is not None and not is_answer:
+            columns[kind] = values[nodes.order]
+        values = files.lines(f"edge_{kind}", dtype, len(lines), "line of A", or_text=or_text)
+        if values is not None:
+            edge_columns[kind] = values[lines[: edges.shape[1]]]
+    targets, numbers = _targets(files, nodes.ids, task)
     return Graphs(
         name,
-        start,
+        nodes.start,
         edges,
         columns,
         edge_columns=edge_columns,
-        split=published_split() if name == TRIANGLES and count == 45_000 else None,
-        **_targets(files, count, task),
+        split=published_split() if name == TRIANGLES and len(nodes.ids) == 45_000 else None,
+        numbers=numbers,
+        **targets,
     )
 
 
@@ -98,168 +92,109 @@ def published_split() -> dict[str, Ints]:
     return {part: np.arange(*bounds) for part, bounds in PARTS.items()}
 
 
-def _graph_of_nodes(files: _Files) -> tuple[Ints, Ints]:
-    """Read the (N,) graph of each node, and the (G + 1,) starts of the graphs."""
+class _Nodes(NamedTuple):
+    """Which graph each node belongs to.
+
+    Attributes:
+        owner: (N,) Graph id of each node, in the order of the file.
+        order: (N,) The nodes, graph by graph.
+        start: (G + 1,) Where each graph starts in `order`.
+        ids: (G,) Graph ids, from 1 and ascending. Graphs without nodes are missing.
+    """
+
+    owner: Ints
+    order: Ints
+    start: Ints
+    ids: Ints
+
+
+def _nodes(files: TuFiles) -> _Nodes:
     owner = files.table("graph_indicator", np.int64, columns=1)[:, 0]
-    step = np.diff(owner, prepend=0)
-    wrong = np.flatnonzero((step < 0) | (step > 1))
-    if owner.size == 0 or owner[0] != 1 or wrong.size:
-        line = 0 if owner.size == 0 or owner[0] != 1 else wrong[0]
-        got = f"line {line + 1}: {owner[line]}" if owner.size else "no lines"
-        raise files.damaged("graph_indicator", "ascending graph ids from 1 without gaps", got)
-    return owner, np.concatenate([[0], np.flatnonzero(np.diff(owner)) + 1, [len(owner)]])
+    wrong = np.flatnonzero(owner < 1)
+    if owner.size == 0 or wrong.size:
+        got = files.quote("graph_indicator", wrong[0]) if wrong.size else "no lines"
+        remedy = "number graphs from 1" if wrong.size else "add the graph of each node"
+        raise files.wrong("graph_indicator", "graph ids from 1", got, remedy)
+    order = np.arange(len(owner))
+    if (owner[1:] < owner[:-1]).any():
+        order = np.argsort(owner, kind="stable")
+    ids, first = np.unique(owner[order], return_index=True)
+    return _Nodes(owner, order, np.append(first, len(owner)), ids)
 
 
-def _edges(files: _Files, owner: Ints) -> tuple[Ints, Ints]:
+def _edges(files: TuFiles, nodes: _Nodes) -> tuple[Ints, Ints]:
     """Read the edges without duplicates.
 
-    Args:
-        files: The dataset.
-        owner: (N,) Graph of each node, from 1.
-
     Returns:
-        (2, E) The edges, sorted and thus graph by graph; and the numbers of all lines, first those
-        of these E edges, then those of duplicates.
+        (2, E) The edges, sorted and thus graph by graph; and the numbers of all rows of the file,
+        first those of these E edges, then those of duplicates.
     """
     edges = files.table("A", np.int64, columns=2) - 1
-    size = len(owner)
+    size = len(nodes.owner)
+    remedy = "number nodes from 1, one per line of the graph_indicator file"
     wrong = np.flatnonzero((edges < 0).any(axis=1) | (edges >= size).any(axis=1))
     if wrong.size == 0:
-        wrong = np.flatnonzero(owner[edges[:, 0]] != owner[edges[:, 1]])
+        wrong = np.flatnonzero(nodes.owner[edges[:, 0]] != nodes.owner[edges[:, 1]])
+        remedy = "correct this line, or the graphs of these nodes in the graph_indicator file"
     if wrong.size:
-        got = f"line {wrong[0] + 1}: {edges[wrong[0], 0] + 1}, {edges[wrong[0], 1] + 1}"
-        raise files.damaged("A", f"two nodes of 1..{size} in one graph", got)
+        got = files.quote("A", wrong[0])
+        raise files.wrong("A", f"two nodes of 1..{size} in one graph", got, remedy)
+    place = np.empty_like(nodes.order)
+    place[nodes.order] = np.arange(size)
+    edges = place[edges]
     key = edges[:, 0] * size + edges[:, 1]
-    lines = np.arange(len(edges))
+    rows = np.arange(len(edges))
     if (key[1:] <= key[:-1]).any():
-        lines = np.argsort(key, kind="stable")
-        duplicate = np.diff(key[lines], prepend=-1) == 0  # the first line of an edge is kept
-        edges = edges[lines[~duplicate]]
-        lines = np.concatenate([lines[~duplicate], lines[duplicate]])
-    return np.ascontiguousarray(edges.T), lines
+        rows = np.argsort(key, kind="stable")
+        duplicate = np.diff(key[rows], prepend=-1) == 0  # the first line of an edge is kept
+        edges = edges[rows[~duplicate]]
+        rows = np.concatenate([rows[~duplicate], rows[duplicate]])
+    return np.ascontiguousarray(edges.T), rows
 
 
-def _targets(files: _Files, count: int, task: Task | None) -> Mapping[str, Any]:
-    """Read the fields of `Graphs` about labels."""
-    labels = files.lines("graph_labels", object, count, "graph")  # all digits, for class names
-    values = files.lines("graph_attributes", np.float64, count, "graph", gaps=True)
+def _targets(files: TuFiles, ids: Ints, task: Task | None) -> tuple[Mapping[str, Any], Ints | None]:
+    """Read the fields of `Graphs` about labels, and its field `numbers`."""
+    labels, values = (files.of_graphs(kind, ids) for kind in ("graph_labels", "graph_attributes"))
+    read = labels or values
+    # Without labels, every id that is skipped is a graph without nodes.
+    listed = int(ids[-1]) if read is None else read.listed
+    numbers = None if listed == len(ids) else ids - 1
+    if numbers is not None:
+        text = (
+            f"{listed - len(ids)} of {listed} graphs of {files.name} have no nodes and are left out"
+        )
+        warnings.warn(text, HaarPoolWarning, stacklevel=5)
     if labels is None and (values is None or task == "classification"):
         if task is None:
-            return {}
+            return {}, numbers
         raise HaarPoolError(
             f"labels of graphs for task={task}",
             f"no {files.name}_graph_labels.txt in {files.folder}",
             "add the file" if values is None else "pass task=regression",
         )
+    chosen = values if labels is None or (task == "regression" and values) else labels
+    assert chosen is not None
+    where = f"{files.path(chosen.kind)}"
+    if chosen is labels and task != "regression" and is_text(chosen.texts):
+        classes, class_names = text_classes(chosen.texts)
+        if task is None:
+            check_distinct([text for text in chosen.texts if text], where)
+        fields = {"task": "classification", "targets": classes, "classes": class_names}
+        return fields, numbers
+    table = files.numbers(chosen)
     if task is None:
-        known = [0.5] if labels is None else [label for label in labels.flat if label == label]
-        task = "classification" if all(label % 1 == 0 for label in known) else "regression"
+        known = [number for number in table.flat if number == number]
+        task = "regression"
+        if chosen is labels and all(number % 1 == 0 for number in known):
+            check_distinct(known, where)
+            task = "classification"
     if task == "regression":
-        if values is None:
-            assert labels is not None
-            values = labels.astype(np.float64)
-        width = values.shape[1]
+        width = table.shape[1]
         names = ("target",) if width == 1 else tuple(f"target {i + 1}" for i in range(width))
-        return {"task": task, "targets": values, "target_names": names}
-    assert labels is not None
-    if labels.shape[1] > 1:
-        raise files.damaged("graph_labels", "one label per line", f"{labels.shape[1]}")
-    numbers, classes = as_classes(labels[:, 0].tolist())
-    return {"task": task, "targets": numbers, "classes": classes}
-
-
-# ---------------------------------------------------------------------- files of numbers
-
-
-@dataclass(frozen=True)
-class _Files:
-    """The files of a dataset."""
-
-    folder: Folder
-    name: str
-
-    def lines(
-        self, kind: str, dtype: type, count: int, per: str, *, gaps: bool = False
-    ) -> NDArray[Any] | None:
-        """Read the numbers of a file.
-
-        Args:
-            kind: Kind of the file, such as "A" or "node_labels".
-            dtype: As in `table`.
-            count: Number of lines that it should have.
-            per: What each line describes, for an error message.
-            gaps: As in `table`.
-
-        Returns:
-            (count, columns) The numbers; None if the file does not exist.
-        """
-        if not self.path(kind).exists():
-            return None
-        table = self.table(kind, dtype, gaps=gaps)
-        if len(table) != count:
-            raise self.damaged(kind, f"{count} lines, one per {per}", f"{len(table)} lines")
-        return table
-
-    def path(self, kind: str) -> Folder:
-        """Return the file of a kind, such as "A" or "node_labels"."""
-        return self.folder / f"{self.name}_{kind}.txt"
-
-    def table(
-        self, kind: str, dtype: type, *, columns: int | None = None, gaps: bool = False
-    ) -> NDArray[Any]:
-        """Read the numbers of a file, one row per line; an error names the line.
-
-        Args:
-            kind: Kind of the file.
-            dtype: int64, float64, or object for numbers with all their digits, or NaN.
-            columns: Number of columns; by default that of the first line.
-            gaps: True allows NaN.
-        """
-        text = self.path(kind).read_text(encoding="utf-8-sig").rstrip()
-        lines = text.splitlines()
-        width = columns or (lines[0].count(",") + 1 if lines else 1)
-        gaps = gaps or dtype is object
-        values = None if dtype is object else _parsed(text, dtype)
-        if (
-            values is not None
-            and values.shape == (len(lines), width)
-            and not (np.isinf(values) if gaps else ~np.isfinite(values)).any()
-        ):
-            return values
-        rows = []
-        for number, line in enumerate(lines, start=1):
-            row = [as_number(part) for part in line.split(",")]
-            if expected := _violation(row, width, dtype, gaps):
-                got = f"line {number}: {line.strip()[:40]!r}"
-                raise self.damaged(kind, f"{width} {expected} per line", got)
-            rows.append(row)
-        return np.array(rows, dtype).reshape(-1, width)
-
-    def damaged(self, kind: str, expected: str, got: str) -> HaarPoolError:
-        """Return the error for a damaged file."""
-        remedy = "the file is damaged; download it again"
-        return HaarPoolError(f"{expected} in {self.path(kind)}", got, remedy)
-
-
-def _parsed(text: str, dtype: type) -> NDArray[Any] | None:
-    """Parse all numbers of a text at once, which is fast; None if it has any problem."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # for an empty text, or if an older numpy rounds numbers
-        try:
-            return np.loadtxt(StringIO(text), dtype, comments=None, delimiter=",", ndmin=2)
-        except (ValueError, UserWarning, DeprecationWarning):
-            return None
-
-
-def _violation(row: list[Number | None], width: int, dtype: type, gaps: bool) -> str:
-    """Return what a row should contain and does not; "" for a valid row."""
-    numbers = [number for number in row if number is not None]
-    if len(numbers) != width or len(row) != width:
-        return "numbers"
-    if any(isinf(number) or (isnan(number) and not gaps) for number in numbers):
-        return "finite numbers"
-    if dtype is np.int64 and any(number % 1 != 0 for number in numbers):
-        return "whole numbers"
-    if dtype is np.int64 and any(not -(2**63) <= number < 2**63 for number in numbers):
-        return "whole numbers of 64 bits"
-    return ""
+        fields = {"task": task, "targets": table.astype(np.float64), "target_names": names}
+        return fields, numbers
+    if table.shape[1] > 1:
+        got = f"{table.shape[1]} in line {chosen.lines[0]}"
+        raise files.wrong("graph_labels", "one label per line", got, "pass task=regression")
+    classes, class_names = as_classes(table[:, 0].tolist())
+    return {"task": task, "targets": classes, "classes": class_names}, numbers

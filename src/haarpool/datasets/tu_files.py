@@ -1,0 +1,229 @@
+"""The text files of a dataset in TU layout: numbers and labels by line, and errors with lines."""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import StringIO
+from math import isinf, isnan
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haarpool._types import Ints
+from haarpool.datasets.labels import Number, as_number, is_missing
+from haarpool.errors import HaarPoolError
+
+Folder = Path | zipfile.Path
+
+
+class GraphLines(NamedTuple):
+    """The lines of a file about graphs that have nodes.
+
+    Attributes:
+        kind: Kind of the file.
+        texts: (G,) Their text, "" without label.
+        lines: (G,) Their numbers.
+        listed: Number of graphs that the file lists, with those that have no nodes.
+    """
+
+    kind: str
+    texts: list[str]
+    lines: list[int]
+    listed: int
+
+
+@dataclass(frozen=True)
+class TuFiles:
+    """The files of a dataset. Empty lines are skipped, but errors count them.
+
+    Attributes:
+        folder: Their folder.
+        name: Name of the dataset.
+        downloaded: They were downloaded.
+    """
+
+    folder: Folder
+    name: str
+    downloaded: bool
+
+    def path(self, kind: str) -> Folder:
+        """Return the file of a kind, such as "A" or "node_labels"."""
+        return self.folder / f"{self.name}_{kind}.txt"
+
+    def text(self, kind: str) -> str:
+        """Read a file."""
+        path = self.path(kind)
+        try:
+            return path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise unreadable(path, error, self.downloaded) from error
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+            # RuntimeError: it has a password, or an unknown compression
+            raise unreadable(path, error, self.downloaded) from error
+
+    def rows(self, kind: str) -> list[tuple[int, str]]:
+        """Return the lines of a file that are not empty, with their numbers from 1."""
+        lines = enumerate(self.text(kind).splitlines(), start=1)
+        return [(number, line.strip()) for number, line in lines if line.strip()]
+
+    def quote(self, kind: str, row: int) -> str:
+        """Quote a row of `table` for an error message."""
+        return _quote(*self.rows(kind)[row])
+
+    def lines(
+        self, kind: str, dtype: type, count: int, per: str, *, or_text: bool = False
+    ) -> NDArray[Any] | None:
+        """Read the numbers, or labels, of a file.
+
+        Args:
+            kind: Kind of the file, such as "A" or "node_labels".
+            dtype: As in `table`.
+            count: Number of lines that it should have.
+            per: What each line describes, for an error message.
+            or_text: As in `table`.
+
+        Returns:
+            (count, columns) The numbers or texts; None if the file does not exist.
+        """
+        if not self.path(kind).exists():
+            return None
+        table = self.table(kind, dtype, or_text=or_text)
+        self._check_count(kind, len(table), count, per)
+        return table
+
+    def of_graphs(self, kind: str, ids: Ints) -> GraphLines | None:
+        """Read a file about graphs: a line per graph, or only per graph that has nodes.
+
+        Args:
+            kind: Kind of the file.
+            ids: (G,) Ids of the graphs that have nodes, ascending.
+
+        Returns:
+            The lines; None if the file does not exist. If the empty lines are needed to have enough
+            of them, these are missing labels.
+        """
+        if not self.path(kind).exists():
+            return None
+        rows = self.rows(kind)
+        every = list(enumerate(map(str.strip, self.text(kind).splitlines()), start=1))
+        for lines in (rows, every):
+            if len(lines) == len(ids):
+                return GraphLines(kind, [t for _, t in lines], [n for n, _ in lines], len(lines))
+            if len(lines) >= ids[-1]:
+                own = [lines[i - 1] for i in ids.tolist()]
+                return GraphLines(kind, [t for _, t in own], [n for n, _ in own], len(lines))
+        self._check_count(kind, len(rows), int(ids[-1]), "graph")
+        return None
+
+    def numbers(self, lines: GraphLines) -> NDArray[Any]:
+        """Return the (G, columns) numbers of lines with all their digits; NaN if it is missing."""
+        width = next((len(_cells(text)) for text in lines.texts if text), 1)
+        rows = []
+        for number, text in zip(lines.lines, lines.texts, strict=True):
+            cells = _cells(text) or [""] * width
+            row = [float("nan") if is_missing(cell) else as_number(cell) for cell in cells]
+            if expected := _violation(row, width, object):
+                raise self.wrong(lines.kind, f"{width} {expected} per line", _quote(number, text))
+            rows.append(row)
+        return np.array(rows, object).reshape(-1, width)
+
+    def table(
+        self, kind: str, dtype: type, *, columns: int | None = None, or_text: bool = False
+    ) -> NDArray[Any]:
+        """Read the numbers of a file, one row per line; an error names the line.
+
+        Args:
+            kind: Kind of the file.
+            dtype: int64 or float64.
+            columns: Number of columns; by default that of the first line.
+            or_text: If most lines are no numbers, return them as one column of text.
+        """
+        values = _parsed(self.text(kind), dtype)
+        has_columns = values is not None and values.shape[1] == (columns or values.shape[1])
+        if values is not None and has_columns and np.isfinite(values).all():
+            return values
+        lines = self.rows(kind)
+        if or_text and is_text([line for _, line in lines]):
+            return np.array([line for _, line in lines])[:, None]
+        width = columns or (len(_cells(lines[0][1])) if lines else 1)
+        rows = []
+        for number, line in lines:
+            row = [as_number(cell) for cell in _cells(line)]
+            if expected := _violation(row, width, dtype):
+                raise self.wrong(kind, f"{width} {expected} per line", _quote(number, line))
+            rows.append(row)
+        return np.array(rows, dtype).reshape(-1, width)
+
+    def wrong(
+        self, kind: str, expected: str, got: str, remedy: str = "correct this line"
+    ) -> HaarPoolError:
+        """Return the error for a file with wrong content."""
+        if self.downloaded:
+            remedy = f"the file is damaged; delete {self.folder} to download it again"
+        return HaarPoolError(f"{expected} in {self.path(kind)}", got, remedy)
+
+    def _check_count(self, kind: str, found: int, count: int, per: str) -> None:
+        if found != count:
+            every = self.text(kind).splitlines()
+            empty = next((i for i, line in enumerate(every, start=1) if not line.strip()), 0)
+            got = f"{found} lines" + (f" besides empty ones such as line {empty}" if empty else "")
+            remedy = "add the missing lines" if found < count else "remove lines"
+            raise self.wrong(kind, f"{count} lines, one per {per},", got, remedy)
+
+
+def is_text(lines: Sequence[str]) -> bool:
+    """Return whether less than half of the lines that are not empty are numbers.
+
+    Example:
+        >>> is_text(["C", "N", "", "7"]), is_text(["1, 2", "3", "x"])
+        (True, False)
+    """
+    known = [line for line in lines if line]
+    return 2 * sum(all(as_number(c) is not None for c in _cells(x)) for x in known) < len(known)
+
+
+def unreadable(path: Folder, error: Exception, downloaded: bool) -> HaarPoolError:
+    """Return the error for a file that cannot be read."""
+    remedy = "delete it to download it again" if downloaded else "save it again, text as UTF-8"
+    return HaarPoolError(f"a readable file {path}", " ".join(f"{error}".split()), remedy)
+
+
+def _quote(number: int, line: str) -> str:
+    return f"line {number}: {line[:40]!r}"
+
+
+def _cells(line: str) -> list[str]:
+    """Split a line at commas or, if it has none, at blanks."""
+    return line.split(",") if "," in line else line.split()
+
+
+def _parsed(text: str, dtype: type) -> NDArray[Any] | None:
+    """Parse all numbers of a text at once, which is fast; None if it has any problem."""
+    first = text[: text.find("\n", len(text) - len(text.lstrip()))] or text
+    separator = "," if "," in first else None  # None: blanks
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # for an empty text, or if an older numpy rounds numbers
+        try:
+            return np.loadtxt(StringIO(text), dtype, comments=None, delimiter=separator, ndmin=2)
+        except (ValueError, UserWarning, DeprecationWarning):
+            return None
+
+
+def _violation(row: Sequence[Number | None], width: int, dtype: type) -> str:
+    """Return what a row should contain and does not; "" for a valid row. Objects may be NaN."""
+    numbers = [number for number in row if number is not None]
+    if len(numbers) != width or len(row) != width:
+        return "numbers"
+    if any(isinf(number) or (isnan(number) and dtype is not object) for number in numbers):
+        return "finite numbers"
+    if dtype is np.int64 and any(number % 1 != 0 for number in numbers):
+        return "whole numbers"
+    if dtype is np.int64 and any(not -(2**63) <= number < 2**63 for number in numbers):
+        return "whole numbers of 64 bits"
+    return ""
