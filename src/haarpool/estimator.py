@@ -21,13 +21,13 @@ from haarpool.datasets.splits import as_json, hold_out
 from haarpool.errors import HaarPoolError
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
-from haarpool.training.metrics import scores_of
+from haarpool.training.metrics import main_score, scores_of
 from haarpool.training.presets import BEST
 from haarpool.training.results import describe_run
 from haarpool.training.run import check_labels, start_run
 from haarpool.training.run_folder import MODEL, SPLIT, RunFolder
 from haarpool.training.train import train_run
-from haarpool.training.trained_model import TrainedModel, load_model, model_tensors
+from haarpool.training.trained_model import TrainedModel, load_model, model_tensors, uncertainty
 
 # Settings of `RunConfig` with the defaults of the preset "best". An estimator trains once.
 SETTINGS: dict[str, Any] = {
@@ -83,7 +83,8 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         Args:
             graphs: A list of PyG `Data`, a PyG dataset, `Graphs`, or what `haarpool train` takes: a
                 name, a folder in TU layout, a .csv or .pt file.
-            y: One label per graph, instead of the labels of the graphs.
+            y: Labels instead of those of the graphs: (G,), or (G, T) for several targets. For a
+                classifier these have the classes 0 and 1; None and NaN are missing labels.
         """
         real_number("validation", self.validation, 0, 1, includes_minimum=False)
         settings = {name: getattr(self, name) for name in SETTINGS}
@@ -105,19 +106,20 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             y = np.asarray(y)
             if len(y) != len(graphs):
                 raise HaarPoolError(f"{len(graphs)} labels", f"{len(y)}", "pass one per graph")
-            return (
-                _with_classes(graphs, y)
-                if self.task == "classification"
-                else _with_values(graphs, y)
-            )
-        if graphs.task is None or graphs.task == self.task:
+            if self.task == "regression":
+                return _with_values(graphs, y)
+            several = y.ndim == 2 and y.shape[1] > 1
+            return (_with_several_targets if several else _with_classes)(graphs, y)
+        if graphs.task is None or (graphs.task == "regression") == (self.task == "regression"):
             return graphs
         if self.task == "classification":
             raise HaarPoolError(
                 "classes, as whole numbers", "real values", "use HaarRegressor, or pass y="
             )
+        assert graphs.targets is not None
         names = np.array([*graphs.classes, np.nan], object)  # a missing class is -1, the last one
-        return _with_values(graphs, names[graphs.targets])
+        numbers = np.nan_to_num(graphs.targets, nan=MISSING).astype(np.int64)
+        return _with_values(graphs, names[numbers])
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether the estimator is fitted; `check_is_fitted` asks this."""
@@ -125,7 +127,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
     @property
     def trained(self) -> TrainedModel:
-        """The network with its features, classes and scale."""
+        """The networks with their features, classes and scale."""
         model: TrainedModel | None = getattr(self, "_model", None)
         if model is None:
             raise NotFittedError("a fitted estimator", "one that is not fitted", "call fit first")
@@ -133,6 +135,22 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
     def _predict(self, graphs: Any) -> Floats:
         return self.trained.predict(as_graphs(graphs))
+
+    def predict_uncertainty(self, graphs: Any) -> Floats:
+        """Compute the standard deviation of the predictions over the members of an ensemble.
+
+        Args:
+            graphs: G graphs, as in `fit`.
+
+        Returns:
+            (G,) standard deviations of the value, or of the probability of the predicted class;
+            (G, T) if there are several targets.
+        """
+        model = self.trained
+        if len(model.networks) == 1:
+            raise HaarPoolError("an ensemble", "one network", "fit with ensemble=5")
+        spread = uncertainty(model.predict_members(as_graphs(graphs)), model.task)
+        return spread[:, 0] if spread.shape[1] == 1 else spread
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write a folder that `haarpool.load` and `haarpool predict` read."""
@@ -142,7 +160,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
 
 class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
-    """Classify graphs with HaarPooling.
+    """Classify graphs with HaarPooling: one target, or several with two classes each.
 
     Args:
         validation: Share of the graphs that chooses the epoch, in (0, 1).
@@ -165,29 +183,41 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """(C,) the classes: whole numbers if all of them are, else text."""
+        """(C,) the classes, of every target: whole numbers if all of them are, else text."""
         names = self.trained.classes
         are_numbers = all(name.removeprefix("-").isdecimal() for name in names)
         return np.array([int(name) for name in names] if are_numbers else names)
 
     def predict_proba(self, graphs: Any) -> Floats:
-        """Predict (G, C) class probabilities."""
+        """Predict (G, C) class probabilities; for several targets (G, T) of the second class."""
         return self._predict(graphs)
 
     def predict(self, graphs: Any) -> NDArray[Any]:
-        """Predict (G,) the most probable class of each graph."""
-        return np.asarray(self.classes_[self._predict(graphs).argmax(axis=1)])
+        """Predict (G,) the most probable class of each graph; for several targets (G, T)."""
+        probability = self._predict(graphs)
+        if self.trained.task == "multilabel":
+            return np.asarray(self.classes_[(probability > 0.5).astype(np.int64)])
+        return np.asarray(self.classes_[probability.argmax(axis=1)])
 
     def score(self, graphs: Any, y: Any = None) -> float:
-        """Compute the accuracy on graphs with labels.
+        """Compute the accuracy on graphs with labels; for several targets the mean ROC-AUC.
 
         Args:
             graphs: Graphs as in `fit`; those without label are left out.
-            y: One label per graph, instead of the labels of the graphs.
+            y: Labels instead of those of the graphs, as in `fit`.
+
+        Returns:
+            The score; the mean ROC-AUC is over the targets with both classes, NaN without any.
         """
         labelled = self._with_labels(as_graphs(graphs), y)
-        if labelled.task is None or not labelled.is_labelled.any():
+        if labelled.targets is None or not labelled.is_labelled.any():
             raise HaarPoolError("graphs with classes", "graphs without", "pass y=")
+        if labelled.task != self.trained.task:
+            raise HaarPoolError(
+                f"labels for {self.trained.task}, as in fit", f"{labelled.task}", "pass others"
+            )
+        if labelled.task == "multilabel":
+            return main_score("multilabel", self._predict(labelled), labelled.targets)
         known = labelled.take(np.flatnonzero(labelled.is_labelled))
         predicted = np.array(self.trained.classes)[self._predict(known).argmax(axis=1)]
         return float(np.mean(predicted == np.array(known.classes)[known.targets]))
@@ -228,7 +258,23 @@ def _with_classes(graphs: Graphs, y: NDArray[Any]) -> Graphs:
     classes = tuple(
         str(int(v) if isinstance(v, float) and v == int(v) else v) for v in names.tolist()
     )
-    return replace(graphs, task="classification", classes=classes, targets=targets)
+    return replace(graphs, task="classification", classes=classes, targets=targets, target_names=())
+
+
+def _with_several_targets(graphs: Graphs, y: NDArray[Any]) -> Graphs:
+    """Return graphs with (G, T) zeros and ones as labels; None and NaN are missing labels."""
+    try:
+        targets = y.astype(np.float64)
+        known = targets[~np.isnan(targets)]
+        if not np.isin(known, (0, 1)).all():
+            raise ValueError(f"{known[~np.isin(known, (0, 1))][0]:g}")
+    except (ValueError, TypeError) as error:
+        raise HaarPoolError(
+            "0, 1 or NaN as labels of several targets", f"{error}", "use one classifier per target"
+        ) from error
+    names = tuple(f"y{t}" for t in range(y.shape[1]))
+    labels: dict[str, Any] = {"task": "multilabel", "classes": ("0", "1"), "target_names": names}
+    return replace(graphs, targets=targets, **labels)
 
 
 def _with_values(graphs: Graphs, y: NDArray[Any]) -> Graphs:
@@ -251,7 +297,7 @@ def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | Haa
     folder = RunFolder.open(run)
     model = load_model(folder, find_device(device))
     config: Mapping[str, Any] = folder.config()
-    cls = HaarClassifier if model.task == "classification" else HaarRegressor
+    cls = HaarRegressor if model.task == "regression" else HaarClassifier
     settings = {k: v for k, v in config["training"].items() if k in SETTINGS}
     estimator = cls(device=device, **settings)
     estimator._model, estimator._config = model, dict(config)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from haarpool.training.metrics import SCORES, main_score, regression_scores, scores_of
+from haarpool.training.metrics import SCORES, main_score, scores_of
 from helpers.errors import error_with
 
 
@@ -90,4 +90,4 @@ def test_main_score_is_the_first_score():
 @pytest.mark.parametrize(("value", "count"), [(0.1, 3), (0.3, 10), (-3.7, 3), (1e-300, 7)])
 def test_r2_of_equal_values_is_not_defined_whatever_rounding_says(value, count):
     true = np.full((count, 1), value)
-    assert np.isnan(regression_scores(true + 1, true)["r2"])
+    assert np.isnan(scores_of("regression", true + 1, true)["r2"])

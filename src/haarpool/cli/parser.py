@@ -78,11 +78,14 @@ def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
     data.add_argument("--smiles", metavar="COL", help="SMILES column of a CSV file")
     if labels:
         data.add_argument(
-            "--target", dest="targets", metavar="COL[,COL]", help="label columns of a CSV file"
+            "--target",
+            dest="targets",
+            metavar="COL[,COL]",
+            help="label columns of a CSV file, one or several",
         )
         data.add_argument(
             "--task",
-            choices=["classification", "regression"],
+            choices=["classification", "multilabel", "regression"],
             help="type of the labels (default: inferred)",
         )
     stops = "an invalid SMILES" + (", or a part without one of the classes" if labels else "")

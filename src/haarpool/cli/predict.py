@@ -67,10 +67,10 @@ def run(arguments: Namespace) -> None:
     ):
         writer = csv.writer(file, lineterminator="\n")
         for graphs in blocks:
-            predicted = model.predict(graphs)
+            members = model.predict_members(graphs)
             if not done:
                 writer.writerow(_header(graphs, model))
-            writer.writerows(_rows(graphs, model, predicted, done))
+            writer.writerows(_rows(graphs, model, members, done))
             done += len(graphs)
             bar.update(len(graphs))
     if arguments.out:
@@ -99,19 +99,32 @@ def _output(path: str | None) -> Iterator[TextIO]:
 
 def _header(graphs: Graphs, model: TrainedModel) -> list[str]:
     ids = ["graph"] if graphs.ids is None else ["line", graphs.id_name]
+    names = list(model.target_names)
     if model.task == "classification":
-        return [*ids, "prediction", *(f"p({name})" for name in model.classes)]
-    return [*ids, *model.target_names]
+        names = ["prediction", *(f"p({name})" for name in model.classes)]
+    elif model.task == "multilabel":
+        names = [f"p({name})" for name in names]
+    if len(model.networks) > 1:
+        several = len(model.target_names) > 1
+        names += (
+            [f"{name} uncertainty" for name in model.target_names] if several else ["uncertainty"]
+        )
+    return [*ids, *names]
 
 
-def _rows(
-    graphs: Graphs, model: TrainedModel, predicted: Floats, first: int
-) -> Iterator[list[Any]]:
-    for g, values in enumerate(predicted):
+def _rows(graphs: Graphs, model: TrainedModel, members: Floats, first: int) -> Iterator[list[Any]]:
+    import numpy as np
+
+    from haarpool.training.trained_model import average, uncertainty
+
+    columns = predicted = average(members)
+    if len(members) > 1:
+        columns = np.hstack([predicted, uncertainty(members, model.task)])
+    for g, values in enumerate(columns):
         ids: list[Any] = [first + g if graphs.numbers is None else graphs.numbers[g]]
         if graphs.ids is not None and graphs.lines is not None:
             ids = [graphs.lines[g], graphs.ids[g]]
         cells = [f"{value:.6g}" for value in values]
         if model.task == "classification":
-            cells.insert(0, model.classes[int(values.argmax())])
+            cells.insert(0, model.classes[int(predicted[g].argmax())])
         yield [*ids, *cells]

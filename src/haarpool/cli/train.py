@@ -149,8 +149,8 @@ def _train(current: Run, folder: RunFolder, arguments: Namespace) -> None:
     import torch
 
     from haarpool.report import write_report
+    from haarpool.training.checkpoint import remove_checkpoint
     from haarpool.training.results import write_results
-    from haarpool.training.run_folder import CHECKPOINT
     from haarpool.training.train import train_run
 
     group = current.group
@@ -161,7 +161,7 @@ def _train(current: Run, folder: RunFolder, arguments: Namespace) -> None:
             if group.is_main:  # the checkpoint stays until everything is written
                 write_results(current, folder)
                 write_report(folder.path)
-                folder.remove(CHECKPOINT)
+                remove_checkpoint(folder)
     except KeyboardInterrupt:
         path = shlex.quote(str(folder.path))
         raise KeyboardInterrupt(
@@ -176,25 +176,44 @@ def _train(current: Run, folder: RunFolder, arguments: Namespace) -> None:
 
 
 def _print_result(folder: RunFolder, arguments: Namespace) -> None:
+    from haarpool.training.results import scored_targets
     from haarpool.training.run_folder import REPORT, RESULT
 
     result = folder.read_json(RESULT)
     if arguments.json:
         print(json.dumps(result | {"folder": str(folder.path)}))
         return
-    metric, repeats = result["metric"], result["repeats"]
-    scores = result["scores"][metric]
+    repeats, members = result["repeats"], result.get("members")
     counted = "1 repeat" if repeats == 1 else f"{repeats} repeats"
     if folds := result["folds"]:
         counted = f"{folds} folds" + (f", {repeats // folds} times" if repeats > folds else "")
-    shown = {part: _show_score(metric, scores[part]) for part in ("test", "validation")}
+    if members:
+        counted += f", mean prediction of {result['ensemble']} members"
+    if result.get("targets"):
+        counted += f", mean over {scored_targets(result)} targets"
+    metric, scores = result["metric"], result["scores"]
     print(f"{result['dataset']}, {result['arch']}")
-    print(f"test {metric} {shown['test']} ({counted}), validation {shown['validation']}")
+    print(f"test {_show_scores(scores, metric, 'test')} ({counted})")
+    print(f"validation {_show_scores(scores, metric, 'validation')}")
+    if members:
+        print(f"single members: test {_show_scores(members['scores'], metric, 'test')}")
     print(f"report      {folder.path / REPORT}")
     print(f"prediction  haarpool predict {shlex.quote(str(folder.path))} INPUT")
 
 
+def _show_scores(scores: Mapping[str, Any], metric: str, part: str) -> str:
+    """Return the main score of a part and the one that people compare beside it."""
+    from haarpool.training.metrics import HEADLINES, SHORT_NAMES
+
+    names = [name for name in HEADLINES[metric] if name in scores]
+    return ", ".join(
+        f"{SHORT_NAMES.get(name, name)} {_show_score(name, scores[name][part])}" for name in names
+    )
+
+
 def _show_score(metric: str, score: Mapping[str, Any]) -> str:
+    if score["mean"] is None:
+        return "not defined"
     factor, unit, digits = (100, " %", ".1f") if metric == "accuracy" else (1, "", ".4g")
     spread = "" if score["std"] is None else f" ± {factor * score['std']:{digits}}"
     return f"{factor * score['mean']:{digits}}{spread}{unit}"

@@ -17,7 +17,7 @@ from torch_geometric.data.storage import GlobalStorage
 from haarpool._types import Floats, Task
 from haarpool.chains.adjacency import as_array, edge_list
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import are_classes, as_classes, check_distinct
+from haarpool.datasets.labels import are_classes, as_classes, check_distinct, multilabel
 from haarpool.errors import HaarPoolError
 
 CLASSES = (Data, DataEdgeAttr, DataTensorAttr, GlobalStorage)
@@ -58,10 +58,12 @@ def from_data_list(graphs: Sequence[Any], name: str = "graphs", task: Task | Non
 
     Args:
         graphs: Graphs with the same attributes. `y` is a whole number (a class), or one or several
-            real numbers (values; a few different whole numbers are classes in any dtype); a graph
-            without `y`, or with NaN, has no label.
+            real numbers (values; a few different whole numbers are classes in any dtype), or
+            several zeros and ones (targets with two classes each); a graph without `y`, or with
+            NaN, has no label.
         name: Name of the dataset.
-        task: "classification" or "regression"; by default what the labels look like.
+        task: The task; by default what the labels look like. For several labels "classification"
+            is "multilabel".
 
     Example:
         >>> edge = torch.tensor([[0, 1], [1, 0]])
@@ -141,11 +143,17 @@ def _targets(graphs: Sequence[Any], task: Task | None) -> Mapping[str, Any]:
         if y.size != first.size or not same_kind:
             expected = f"y with {first.size} of {'whole' if is_whole else 'real'} numbers"
             raise _wrong(g, expected, f"{y.size}, dtype {y.dtype}", "use the same in all graphs")
+    names = ("y",) if first.size == 1 else tuple(f"y {t + 1}" for t in range(first.size))
+    if task != "regression" and (first.size > 1 or task == "multilabel"):
+        missing = np.full(first.size, np.nan)
+        values = np.concatenate([labels.get(g, missing) for g in range(len(graphs))])
+        known = np.unique(values[~np.isnan(values)])
+        if task is not None or known.tolist() == [0, 1]:
+            return multilabel(*as_classes(values.tolist()), names)
     task = task or _infer_task(labels, len(graphs), is_whole)
     if task == "regression":
         values = np.full((len(graphs), first.size), np.nan)
         values[list(labels)] = np.stack(list(labels.values()))
-        names = ("y",) if first.size == 1 else tuple(f"y {t + 1}" for t in range(first.size))
         return {"task": task, "targets": values, "target_names": names}
     for g, y in labels.items():
         if y.size != 1 or not (np.isnan(y[0]) or float(y[0]).is_integer()):

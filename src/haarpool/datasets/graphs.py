@@ -30,10 +30,12 @@ class Graphs:
             "attributes", "atoms", "x") are real numbers.
         edge_weight: (E,) Edge weights, or None.
         edge_columns: (E, ...) Edge features by kind.
-        task: "classification" or "regression"; None without labels.
-        targets: (G,) Classes, -1 without label, or (G, T) values, NaN without label.
+        task: "classification"; "multilabel": several targets with the same two classes each;
+            "regression"; None without labels.
+        targets: (G,) Classes, -1 without label; or (G, T) zeros and ones, NaN without label; or
+            (G, T) values, NaN without label.
         classes: (C,) Names of the classes.
-        target_names: (T,) Names of the values.
+        target_names: (T,) Names of the targets of "multilabel" and "regression".
         split: Published split: graphs under "train", "validation" and "test".
         ids: (G,) Names of the graphs, for example SMILES.
         id_name: Kind of these names.

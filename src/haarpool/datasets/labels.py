@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
+from typing import Any
 
 import numpy as np
 
@@ -114,6 +115,30 @@ def check_distinct(labels: Sequence[object], where: str, *, repeated: bool = Tru
             f"{different:,} different ones of {len(labels):,} graphs",
             "pass task=classification or task=regression",
         )
+
+
+def multilabel(numbers: Ints, classes: Sequence[str], names: Sequence[str]) -> Mapping[str, Any]:
+    """Return the fields of `Graphs` for several targets with the same two classes.
+
+    Args:
+        numbers: (G * T,) Classes of all targets, graph by graph: 0, 1, or -1 without label.
+        classes: (2,) Names of the classes.
+        names: (T,) Names of the targets.
+    """
+    if len(classes) != 2:
+        listed = ", ".join(classes[:6]) + (", ..." if len(classes) > 6 else "")
+        raise HaarPoolError(
+            f"two classes, the same in all of {', '.join(names)}, for task=multilabel",
+            f"{len(classes)}: {listed}",
+            "choose other targets, or pass task=regression",
+        )
+    targets = np.where(numbers == MISSING, np.nan, numbers).reshape(-1, len(names))
+    return {
+        "task": "multilabel",
+        "targets": targets,
+        "classes": tuple(classes),
+        "target_names": tuple(names),
+    }
 
 
 def check_targets(graphs: Graphs) -> Graphs:

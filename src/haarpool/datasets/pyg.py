@@ -74,8 +74,8 @@ def graph_tensors(graphs: Graphs, encoding: Encoding) -> dict[str, tuple[Tensor,
 class GraphDataset(InMemoryDataset):  # type: ignore[misc]  # PyG has no types
     """Graphs for PyG's `DataLoader`, slices and transforms.
 
-    A graph has x, edge_index, y (long (1,) for classes, float (1, T) for values) and, if the graphs
-    have them, edge_weight and edge_attr.
+    A graph has x, edge_index, y (long (1,) for classes, float (1, T) for several targets or values)
+    and, if the graphs have them, edge_weight and edge_attr.
 
     Attributes:
         graphs: All graphs as they were read, also in a slice.
@@ -93,8 +93,8 @@ class GraphDataset(InMemoryDataset):  # type: ignore[misc]  # PyG has no types
 
     @property
     def num_classes(self) -> int:
-        """Number of outputs of a network: classes, or values of a graph."""
-        return len(self.graphs.classes) or len(self.graphs.target_names)
+        """Number of outputs of a network: classes, or targets of a graph."""
+        return len(self.graphs.target_names) or len(self.graphs.classes)
 
     def __repr__(self) -> str:
         return f"{self.graphs.name}({len(self)})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -39,7 +39,8 @@ def read_graphs(
             folder in TU layout, of a `.csv` or `.tsv` file with a column of SMILES, or of a `.pt`
             file with a list of PyG `Data`.
         root: Folder that holds datasets; `find_dataset` says where else they are searched.
-        task: "classification" or "regression"; by default what the labels look like.
+        task: "classification", "multilabel" (several targets with two classes each) or
+            "regression"; by default what the labels look like.
         smiles: Column of a CSV file with the SMILES; by default the column "smiles".
         targets: Columns of a CSV file to predict.
         strict: Raise an error for an invalid SMILES; by default it is skipped.
@@ -53,12 +54,18 @@ def read_graphs(
         (240, 'classification', ('fused', 'linked'), ['labels'])
     """
     if task is not None:
-        choice("task", task, ("classification", "regression"))
+        choice("task", task, get_args(Task))
     path = find_dataset(source, root)
     suffix = "" if path is None else path.suffix.lower()
     if suffix not in TABLES and (smiles is not None or targets):
         got = f"{str(source)!r} together with columns"
         raise HaarPoolError("a CSV file", got, "leave out smiles= and targets=")
+    if task == "multilabel" and suffix not in (*TABLES, ".pt"):
+        raise HaarPoolError(
+            "a CSV file or a list of PyG Data for task=multilabel",
+            f"{str(source)!r}",
+            "leave out task=",
+        )
     if path is None and str(source).lower() == "rings":
         return read_rings(seed, task)
     if path is None:

@@ -63,9 +63,8 @@ def read_smiles(
     Args:
         path: The file; it needs a header.
         smiles: Column of SMILES; by default "smiles".
-        targets: Columns to predict; several columns are values.
-        task: "classification" or "regression"; by default what the labels look like, see
-            `read_targets`.
+        targets: Columns to predict.
+        task: The task; by default what the labels look like, see `read_targets`.
         strict: Raise an error for invalid SMILES.
         progress: True shows a progress bar, False hides it, None shows it on a terminal after one
             second.

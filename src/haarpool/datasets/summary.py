@@ -67,15 +67,20 @@ def summary(graphs: Graphs) -> dict[str, Any]:
 
 
 def _targets(graphs: Graphs) -> dict[str, Any]:
-    """Count the graphs of each class, or compute statistics of the values."""
+    """Count the graphs of each class, for each target, or compute statistics of the values."""
     if graphs.targets is None:
         return {}
     if graphs.task == "classification":
         counts = np.bincount(graphs.targets[graphs.is_labelled], minlength=len(graphs.classes))
         return {"classes": dict(zip(graphs.classes, counts.tolist(), strict=True))}
-    values = {}
+    values: dict[str, dict[str, Any]] = {}
     for name, column in zip(graphs.target_names, graphs.targets.T, strict=True):
         known = column[np.isfinite(column)]
+        if graphs.task == "multilabel":
+            counts = np.bincount(known.astype(np.int64), minlength=2).tolist()
+            values[name] = dict(zip(graphs.classes, counts, strict=True))
+            values[name]["missing"] = len(column) - len(known)
+            continue
         values[name] = _spread(known) | {"std": float(known.std()) if known.size else None}
         values[name]["missing"] = len(column) - len(known)
     return {"targets": values}

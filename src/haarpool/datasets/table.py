@@ -23,6 +23,7 @@ from haarpool.datasets.labels import (
     as_number,
     check_distinct,
     is_missing,
+    multilabel,
     text_classes,
 )
 from haarpool.errors import HaarPoolError
@@ -127,12 +128,14 @@ def read_targets(
     """Convert columns of text to the fields of `Graphs` about labels.
 
     One column of text, or of whole numbers with at most 20 different values, contains classes; all
-    other columns contain values. An empty cell, NA, N/A, NaN or null is a missing label.
+    other columns contain values. Several columns of the same two classes are targets of the task
+    "multilabel". An empty cell, NA, N/A, NaN or null is a missing label.
 
     Args:
         names: (T,) Names of the columns.
         rows: (G,) Rows with T cells each.
-        task: "classification" or "regression"; by default what the labels look like.
+        task: The task; by default what the labels look like. For several columns "classification"
+            is "multilabel".
 
     Example:
         >>> fields = read_targets(["kind"], [Row(2, ["b"]), Row(3, ["a"]), Row(4, [""])])
@@ -149,13 +152,19 @@ def read_targets(
             raise HaarPoolError(f"labels in the column {name!r}", "none", "choose another column")
         if task is None:
             _check_clear(name, cells, rows)
+    if len(names) > 1 and task != "regression":
+        all_cells = [cell for row in rows for cell in row.cells]
+        numbers, classes = _classes(all_cells)
+        two_classes = len(classes) == 2 and _looks_like_classes(all_cells)
+        if task is not None or two_classes:
+            return multilabel(numbers, classes, names)
     like_classes = [
         name for name, cells in zip(names, columns, strict=True) if _looks_like_classes(cells)
     ]
-    if len(names) > 1 and (task == "classification" or (task is None and like_classes)):
+    if len(names) > 1 and task is None and like_classes:
         raise HaarPoolError(
-            "one column of classes, or several of values",
-            f"{len(names)} columns with classes in {', '.join(map(repr, like_classes or names))}",
+            "one column of classes, several of the same two classes, or several of values",
+            f"{len(names)} columns with classes in {', '.join(map(repr, like_classes))}",
             "choose one with targets=COLUMN, or pass task=regression if all are numbers",
         )
     if task is None:
@@ -164,6 +173,8 @@ def read_targets(
         values = [_values(name, cells, rows) for name, cells in zip(names, columns, strict=True)]
         return {"task": task, "targets": np.stack(values, axis=1), "target_names": tuple(names)}
     numbers, classes = _classes(columns[0])
+    if task == "multilabel":
+        return multilabel(numbers, classes, names)
     return {"task": task, "targets": numbers, "classes": classes}
 
 

@@ -70,7 +70,8 @@ def build_model(
         in_channels: Number of columns of `data.x`.
         out_channels: Number of classes, or of values to predict.
         edge_channels: Number of columns of `data.edge_attr`, which only a `HaarNet` reads.
-        task: `"classification"` or `"regression"`; it selects `Network.loss`.
+        task: `"classification"`, `"multilabel"` (several targets with two classes each) or
+            `"regression"`; it selects `Network.loss`.
         domain: Domain of all HP, see `HaarPooling`.
         tied: Which convolutions share weights: for each convolution a number, for example
             (0, 1, 1), where equal numbers share; `"authors"` as in the authors' code; `None` for

@@ -7,7 +7,6 @@ from typing import Any, get_args
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 from torch_geometric.transforms import BaseTransform
 
 from haarpool._types import Domain, Task
@@ -16,6 +15,7 @@ from haarpool.data import AddHaarChain
 from haarpool.errors import HaarPoolError
 from haarpool.nn.architecture import AnyArchitecture
 from haarpool.nn.inputs import check_signal, missing_features, num_graphs
+from haarpool.nn.losses import task_loss
 from haarpool.nn.standardize import Standardize, fit_standardize
 
 
@@ -27,7 +27,7 @@ class Network(torch.nn.Module):
     Args:
         arch: The architecture.
         in_channels: Number of columns of `data.x`.
-        out_channels: Number of classes, or of values to predict.
+        out_channels: Number of classes, or of targets.
         task: See `build_model`.
         domain: See `build_model`.
         standardize: See `build_model`.
@@ -163,21 +163,15 @@ class Network(torch.nn.Module):
         weight: Tensor | None = None,
         label_smoothing: float = 0.0,
     ) -> Tensor:
-        """Compute cross entropy or mean squared error, plus the auxiliary losses of the last call.
+        """Compute the loss of the task, plus the auxiliary losses of the last call.
 
         Args:
             output: (B, out_channels) output of the network.
             target: (B,) classes, or (B, out_channels) values; NaN is a missing value.
-            weight: (out_channels,) weights of the classes.
+            weight: Weights of the classes, see `task_loss`.
             label_smoothing: Share of the target that is spread over all classes.
         """
-        if self.task == "classification":
-            loss = cross_entropy(output, target.view(-1), weight, label_smoothing=label_smoothing)
-        else:
-            target = target.view_as(output).to(output.dtype)
-            known = ~target.isnan()
-            error = torch.where(known, output - target, 0.0)
-            loss = error.square().sum() / known.sum().clamp(min=1)
+        loss = task_loss(self.task, output, target, weight, label_smoothing)
         return loss if self.auxiliary is None else loss + self.auxiliary
 
     def __getstate__(self) -> dict[str, Any]:

@@ -53,8 +53,10 @@ def draw(record: RunRecord) -> dict[str, list[str]]:
         if record.chain is not None and record.chain.sizes[0] <= MAX_DRAWN:
             pictures |= _draw_chain(record.chain)
         pictures["curves"] = _draw_curves(record)
-        if record.is_regression:
+        if record.task == "regression":
             pictures["parity"] = _draw_parity(record)
+        elif record.task == "multilabel":
+            pictures["roc"] = _draw_roc(record)
     return pictures
 
 
@@ -160,30 +162,38 @@ def _draw_curves(record: RunRecord) -> list[str]:
 
 
 def _draw_lines(ax: Axes, record: RunRecord, curves: dict[str, str]) -> None:
-    """Draw a line per repeat and curve, bold for the saved repeat, with its chosen epoch marked.
+    """Draw a line per network and curve, bold for the saved repeat, with its chosen epoch marked.
 
     Args:
         ax: Axes to draw into.
         record: The run.
         curves: Keys of the epochs by name of the curve; the last curve carries the marks.
     """
-    saved, best = record.result["model_of_repeat"], record.result["best_epoch"]
+    saved, best = record.result["model_of_repeat"], record.best_epochs
     thin: dict[str, Any] = {"linewidth": 0.8, "alpha": 0.5}
     thin["rasterized"] = len(record.epochs) > 10 * MAX_VECTORS
-    for repeat in sorted(range(record.repeats), key=lambda repeat: bool(repeat == saved)):
-        entries = [entry for entry in record.epochs if entry["repeat"] == repeat]
+    pairs = [
+        (repeat, member) for repeat in range(record.repeats) for member in range(record.members)
+    ]
+    for repeat, member in sorted(pairs, key=lambda pair: bool(pair[0] == saved)):
+        entries = [
+            entry
+            for entry in record.epochs
+            if (entry["repeat"], entry.get("member", 0)) == (repeat, member)
+        ]
         epoch = np.array([entry["epoch"] for entry in entries])
         style = {"linewidth": 1.6} if repeat == saved else thin
         marker = "." if len(entries) == 1 else ""  # a single epoch makes no line
         for name, key in curves.items():
             value = _numbers(entry.get(key) for entry in entries)
             ax.plot(epoch, value, color=_COLOURS[name], marker=marker, label=name, **style)
-        chosen = epoch == best[repeat]
+        chosen = epoch == best[repeat][member]
         size, edge = (6, INK) if repeat == saved else (3, "none")
         dot: dict[str, Any] = {"markersize": size, "markeredgecolor": edge, "label": _LEGEND[-1]}
         # Above all lines, so that consecutive thin lines are rasterized into one image.
         ax.plot(epoch[chosen], value[chosen], "o", color=_COLOURS["validation"], zorder=3, **dot)
-    ax.axvline(best[saved], color=INK, linewidth=0.7, linestyle=":", zorder=1)
+    for chosen_epoch in sorted(set(best[saved])):
+        ax.axvline(chosen_epoch, color=INK, linewidth=0.7, linestyle=":", zorder=1)
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     low, high = ax.dataLim.intervaly
     if 0 < low < high / 50:
@@ -221,3 +231,22 @@ def _draw_parity(record: RunRecord) -> list[str]:
         ax.locator_params(nbins=5)
         ax.spines[["top", "right"]].set_visible(False)
     return _svgs(panels, "parity", [f"prediction against true value: {name}" for name in names])
+
+
+def _draw_roc(record: RunRecord) -> list[str]:
+    """Draw the ROC curve of each target over the test parts of all repeats together."""
+    from sklearn.metrics import roc_curve  # imported late: it takes a second
+
+    names = record.config["data"]["target_names"]
+    panels = _panels(len(names), (2.3, 2.5))
+    targets, predictions = record.test.target.T, record.test.prediction.T
+    for ax, true, predicted in zip(panels, targets, predictions, strict=True):
+        known = np.isfinite(true) & np.isfinite(predicted)
+        if len(np.unique(true[known])) == 2:
+            false_positive, true_positive, _ = roc_curve(true[known], predicted[known])
+            ax.plot(false_positive, true_positive, color=_COLOURS["training"], linewidth=1.4)
+        ax.axline((0, 0), slope=1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
+        ax.set(aspect="equal", xlim=(0, 1), ylim=(0, 1))
+        ax.set(xlabel="false positives", ylabel="true positives")
+        ax.spines[["top", "right"]].set_visible(False)
+    return _svgs(panels, "roc", [f"ROC curve: {name}" for name in names])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool._types import Ints
+from haarpool._types import Ints, Task
 from haarpool.chains.chain import Chain
 from haarpool.errors import HaarPoolError
 from haarpool.nn.architecture import parse_architecture
@@ -25,8 +25,9 @@ class Predictions:
     Attributes:
         repeat: (n,) Repeat, from 0.
         graph: (n,) Number of the graph in the dataset.
-        target: (n,) Classes, -1 without label, or (n, T) values, NaN without label.
-        prediction: (n,) Classes or (n, T) values.
+        target: (n,) Classes, -1 without label, or (n, T) zeros and ones, or values, NaN without
+            label.
+        prediction: (n,) Classes, (n, T) probabilities, or (n, T) values.
     """
 
     repeat: Ints
@@ -129,7 +130,7 @@ class RunRecord:
 
     def _predictions_fit(self) -> bool:
         data, shape = self.config["data"], np.shape(self.test.target)
-        if self.is_regression:
+        if self.task != "classification":
             return shape[1:] == (len(data["target_names"]),)
         predicted = np.asarray(self.test.prediction)
         known = np.maximum(predicted, self.test.target) < len(data["classes"])
@@ -141,9 +142,22 @@ class RunRecord:
         return int(self.result["repeats"])
 
     @property
-    def is_regression(self) -> bool:
-        """True if values are predicted, not classes."""
-        return bool(self.config["data"]["task"] == "regression")
+    def task(self) -> Task:
+        """What is predicted."""
+        task: Task = self.config["data"]["task"]
+        return task
+
+    @property
+    def best_epochs(self) -> list[list[int]]:
+        """The chosen epoch of each member of each repeat."""
+        if members := self.result.get("members"):
+            return [list(epochs) for epochs in members["best_epoch"]]
+        return [[epoch] for epoch in self.result["best_epoch"]]
+
+    @property
+    def members(self) -> int:
+        """Number of members of each repeat; runs of earlier versions have one."""
+        return int(self.result.get("ensemble", 1))
 
 
 # ---------------------------------------------------------------------- checks of the files
@@ -177,6 +191,14 @@ def _check_result(result: Any) -> None:
     result["best_epoch"][result["model_of_repeat"]]
     if result["metric"] not in result["scores"]:
         raise ValueError(f"no scores for the metric {result['metric']!r}")
+    if members := result.get("members"):
+        for name in result["scores"]:
+            scores = [members["scores"][name][part] for part in ("validation", "test")]
+            columns = [members["best_epoch"], *(score["each"] for score in scores)]
+            if any(len(one) != result["ensemble"] for column in columns for one in column):
+                raise ValueError(f"lists without {result['ensemble']} entries, one per member")
+    for scores in (result.get("targets") or {}).values():
+        scores[result["metric"]]["test"]["mean"], scores[result["metric"]]["validation"]["mean"]
 
 
 def _check_epochs(epochs: Any) -> None:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from haarpool.nn.architecture import parse_architecture
 from haarpool.report.record import RunRecord
+from haarpool.training import results
+from haarpool.training.metrics import HEADLINES
 
 METRICS = {
     "f1": "F1",
@@ -137,8 +139,10 @@ def blocks(record: RunRecord) -> list[tuple[str, str]]:
     data, model = record.config["data"], record.config["model"]
     first = ("input", f"{count(data['width'], 'feature')} per node")
     last = ("output", count(len(data["classes"]), "class", "classes"))
-    if record.is_regression:
+    if record.task == "regression":
         last = ("output", count(len(data["target_names"]), "value"))
+    elif record.task == "multilabel":
+        last = ("output", count(len(data["target_names"]), "probability", "probabilities"))
     return [first, *parse_architecture(model["arch"]).parts(), last]
 
 
@@ -147,11 +151,41 @@ def repeats(record: RunRecord) -> list[list[str]]:
     result = record.result
     metric, graphs = result["metric"], result["graphs"]
     columns = [range(1, record.repeats + 1), graphs["train"], graphs["validation"], graphs["test"]]
-    rows = [[number(n) for n in row] for row in zip(*columns, result["best_epoch"], strict=True)]
+    rows = [[number(n) for n in row] for row in zip(*columns, strict=True)]
+    for row, epochs in zip(rows, record.best_epochs, strict=True):
+        row.append(", ".join(map(number, epochs)))
     for part in ("validation", "test"):
         for row, value in zip(rows, result["scores"][metric][part]["each"], strict=True):
             row.append(spread(metric, {"mean": value, "std": None, "each": [value]}))
     return rows
+
+
+def targets(record: RunRecord) -> list[list[str]]:
+    """Return a row per target: its name, the scores of `target_columns`, and in how many repeats.
+
+    A score is the mean over the repeats whose test part defines it.
+    """
+    metric, rows = record.result["metric"], []
+    for target, scores in record.result["targets"].items():
+        cells = [spread(name, scores[name][part]) for name, part in target_columns(metric)]
+        defined = sum(value is not None for value in scores[metric]["test"]["each"])
+        rows.append([target, *cells, number(defined)])
+    return rows
+
+
+def scored_targets(record: RunRecord) -> str:
+    """Return for how many targets the main score is defined."""
+    return results.scored_targets(record.result)
+
+
+def target_columns(metric: str) -> list[tuple[str, str]]:
+    """Return the scores and parts that the table of targets shows, for a main score.
+
+    Example:
+        >>> target_columns("roc_auc")
+        [('roc_auc', 'test'), ('roc_auc', 'validation')]
+    """
+    return [(name, part) for name in HEADLINES[metric] for part in ("test", "validation")]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,8 @@
-"""Save and restore a run between two epochs."""
+"""Save and restore a run between two epochs.
+
+The checkpoint of an epoch has the network that is being trained. A complete member does not change
+any more, so it is written once, to a file of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,8 @@ import torch
 from torch import Tensor
 
 from haarpool.training.loop import Epoch, Progress, Trainer
-from haarpool.training.run import RepeatResult, Run, make_network
-from haarpool.training.run_folder import CHECKPOINT, RunFolder
+from haarpool.training.run import Member, MemberResult, RepeatResult, Run, make_network
+from haarpool.training.run_folder import CHECKPOINT, MEMBER, RunFolder
 from haarpool.training.trained_model import model_tensors, scale_from, strip_prefix
 
 
@@ -15,24 +19,36 @@ def save_checkpoint(run: Run, trainer: Trainer | None, folder: RunFolder) -> Non
     """Write everything that is needed to continue a run.
 
     Args:
-        run: The run with its complete repeats.
-        trainer: Trainer of the current repeat; None between two repeats.
+        run: The run with its complete repeats and members; `save_member` has written these.
+        trainer: Trainer of the current member; None between two members.
         folder: Folder of the run.
     """
     tensors: dict[str, Tensor] = {} if trainer is None else trainer.tensors()
-    if run.model is not None:
-        tensors |= {f"model.{k}": v for k, v in model_tensors(run.model).items()}
     for repeat, result in enumerate(run.results):
         tensors[f"predicted.{repeat}"] = torch.from_numpy(result.predicted)
     notes = {
         "progress": None if trainer is None else trainer.progress,
         "model_of": run.model_repeat,
+        "members": len(run.members),
         "outcomes": [
-            {"best_epoch": r.best_epoch, "validation": r.validation, "test": r.test}
-            for r in run.results
+            {name: value for name, value in result._asdict().items() if name != "predicted"}
+            for result in run.results
         ],
     }
     folder.write_tensors(CHECKPOINT, tensors, notes)
+    if trainer is None:  # a better repeat may have replaced others
+        needed = {_member_file(run.model_repeat, m) for m in range(run.config.ensemble)}
+        needed |= {_member_file(len(run.results), m) for m in range(len(run.members))}
+        _remove_members(folder, needed)
+
+
+def save_member(run: Run, folder: RunFolder) -> None:
+    """Write the member that was completed last."""
+    member = run.members[-1]
+    tensors = model_tensors(run.trained_model([member]))
+    tensors |= {f"predicted.{part}": torch.from_numpy(getattr(member, part)) for part in _PARTS}
+    name = _member_file(len(run.results), len(run.members) - 1)
+    folder.write_tensors(name, tensors, {"best_epoch": member.best_epoch})
 
 
 def load_checkpoint(run: Run, folder: RunFolder) -> Trainer | None:
@@ -43,28 +59,58 @@ def load_checkpoint(run: Run, folder: RunFolder) -> Trainer | None:
         folder: Folder of the run.
 
     Returns:
-        The trainer of the repeat that was in progress, or None between two repeats.
+        The trainer of the member that was in progress, or None between two members.
     """
-    trainer, reached = None, (0, 0)
+    trainer, reached = None, (0, 0, 0)
     if folder.has(CHECKPOINT):
         tensors, notes = folder.read_tensors(CHECKPOINT)
         for repeat, values in enumerate(notes["outcomes"]):
+            values["members"] = [MemberResult(*member) for member in values["members"]]
             predicted = tensors[f"predicted.{repeat}"].numpy()
             run.results.append(RepeatResult(**values, predicted=predicted))
         run.model_repeat = notes["model_of"]
         if run.model_repeat >= 0:
-            network = make_network(run.config, run.graphs, run.encoding).to(run.group.device)
-            weights = strip_prefix("model.", tensors)
-            network.load_state_dict(strip_prefix("network.", weights))
-            run.model = run.trained_model(network, scale_from(weights))
-        reached = (len(run.results), 0)
+            members = range(run.config.ensemble)
+            run.model = run.trained_model(
+                [_load_member(run, folder, run.model_repeat, member) for member in members]
+            )
+        repeat = len(run.results)
+        run.members = [_load_member(run, folder, repeat, m) for m in range(notes["members"])]
+        reached = (repeat, len(run.members), 0)
         if notes["progress"] is not None:
-            trainer = run.trainer(len(run.results))
+            trainer = run.trainer(repeat, len(run.members))
             trainer.restore(Progress(*notes["progress"]), tensors)
-            reached = (trainer.repeat, trainer.progress.epoch)
+            reached = (*reached[:2], trainer.progress.epoch)
     # Epochs after the checkpoint are trained again, so their lines are dropped.
-    lines = [m for m in folder.read_metrics() if (m["repeat"], m["epoch"]) <= reached]
-    run.epochs += [Epoch(**line) for line in lines]
+    epochs = [Epoch(**line) for line in folder.read_metrics()]
+    run.epochs += [one for one in epochs if (one.repeat, one.member, one.epoch) <= reached]
     if run.group.is_main:
-        folder.write_metrics(lines)
+        folder.write_metrics(epoch._asdict() for epoch in run.epochs)
     return trainer
+
+
+def remove_checkpoint(folder: RunFolder) -> None:
+    """Delete the files that a complete run does not need."""
+    folder.remove(CHECKPOINT)  # the first one: without it a run is complete
+    _remove_members(folder)
+
+
+_PARTS = ("validation", "test")
+
+
+def _member_file(repeat: int, member: int) -> str:
+    return MEMBER.format(repeat, member)
+
+
+def _load_member(run: Run, folder: RunFolder, repeat: int, member: int) -> Member:
+    tensors, notes = folder.read_tensors(_member_file(repeat, member))
+    network = make_network(run.config, run.graphs, run.encoding).to(run.group.device)
+    network.load_state_dict(strip_prefix("network.", tensors))
+    predicted = [tensors[f"predicted.{part}"].numpy() for part in _PARTS]
+    return Member(network, scale_from(tensors), notes["best_epoch"], *predicted)
+
+
+def _remove_members(folder: RunFolder, needed: set[str] | None = None) -> None:
+    for path in folder.path.glob(MEMBER.format("*", "*")):
+        if path.name not in (needed or ()):
+            folder.remove(path.name)

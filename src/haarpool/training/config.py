@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from haarpool._types import Domain
 
 MAX_THREADS = 1024
-WHOLE_NUMBERS = ("width", "epochs", "batch_size", "patience", "repeats")  # all >= 1
+WHOLE_NUMBERS = ("width", "epochs", "batch_size", "patience", "repeats", "ensemble")  # all >= 1
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class RunConfig:
         class_weights: Give rare classes the same total weight as frequent ones.
         seed: Seed of splits, weights, shuffling and dropout.
         repeats: Number of trainings, each with its own split and weights.
+        ensemble: Number of members of a repeat: networks trained on the same split, with other
+            weights, shuffling and dropout, whose predictions are averaged.
         split: Split rule, see `make_splits`; "auto" is the published split, else stratified for
             one class per graph, else random.
         precision: "float32", "bfloat16" (autocast), or "auto": the faster one. That is float32:
@@ -89,6 +91,7 @@ class RunConfig:
     class_weights: bool = setting(False, "give rare classes the same weight as frequent ones")
     seed: int = setting(0, "random seed", metavar="N")
     repeats: int = setting(1, "number of trainings, each with its own weights", metavar="N")
+    ensemble: int = setting(1, "networks per repeat whose predictions are averaged", metavar="N")
     split: str = setting(
         "auto", "stratified, random, scaffold, kfold:K, given, or a JSON file", metavar="RULE"
     )

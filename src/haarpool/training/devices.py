@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, distributed
 
@@ -114,6 +115,14 @@ def deterministic(device: torch.device) -> Iterator[None]:
         yield
     finally:
         torch.use_deterministic_algorithms(before, warn_only=only_warns)
+
+
+def seed_sequence(*numbers: int, member: int = 0) -> np.random.SeedSequence:
+    """Return the seeds of some numbers, other ones for each member of an ensemble.
+
+    Those of member 0 do not depend on how many members there are.
+    """
+    return np.random.SeedSequence(numbers, spawn_key=(member,) if member else ())
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""One repeat of a run: train for some epochs, keep the weights of the best one by validation.
+"""One network of a run: train for some epochs, keep the weights of the best one by validation.
 
 `benchmarks/training.py` compares this loop with a bare loop, Lightning Fabric and Accelerate. All
-random numbers of an epoch come from (seed, repeat, epoch), so a resumed run gives the same numbers
-without saving the state of any generator.
+random numbers of an epoch come from (seed, repeat, member, epoch), so a resumed run gives the same
+numbers without saving the state of any generator.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from haarpool.haar.chain_tensors import TensorDict
 from haarpool.haar.operators import can_be_captured
 from haarpool.nn import Network
 from haarpool.training.config import RunConfig
-from haarpool.training.devices import ProcessGroup, seeded
+from haarpool.training.devices import ProcessGroup, seed_sequence, seeded
 from haarpool.training.metrics import LOWER_IS_BETTER, SCORES, main_score
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.padded_step import PaddedStep
@@ -41,17 +41,18 @@ class Epoch(NamedTuple):
     epoch: int
     train_loss: float
     validation_loss: float
-    validation_score: float
+    validation_score: float | None
     lr: float
     seconds: float
     best: bool
+    member: int = 0
 
 
 WARM_UP = 0.2  # share of the epochs in which the learning rate of "one-cycle" rises
 
 
 class Progress(NamedTuple):
-    """The progress of a repeat, as plain numbers.
+    """The progress of a network, as plain numbers.
 
     Attributes:
         epoch: Number of epochs so far.
@@ -66,12 +67,12 @@ class Progress(NamedTuple):
     best_score: float = -math.inf
 
     def is_complete(self, config: RunConfig) -> bool:
-        """Return whether the repeat has reached its last epoch."""
+        """Return whether the network has reached its last epoch."""
         return self.epoch >= config.epochs or self.epoch - self.best_epoch >= config.patience
 
 
 class Trainer:
-    """Trains the network of one repeat.
+    """Trains one network: a member of a repeat.
 
     Args:
         network: The network with new weights, on the device of the process.
@@ -81,6 +82,7 @@ class Trainer:
         config: All settings.
         repeat: Number of this repeat.
         group: The processes that train together.
+        member: Number of this member of the repeat.
         padded: Train on padded minibatches, which a GPU replays much faster (`PaddedStep`). By
             default on a GPU, if the network can and nothing else is asked for.
     """
@@ -95,10 +97,11 @@ class Trainer:
         repeat: int,
         group: ProcessGroup,
         *,
+        member: int = 0,
         padded: bool | None = None,
     ) -> None:
         self.network, self.batches, self.split = network, batches, split
-        self.config, self.repeat, self.group = config, repeat, group
+        self.config, self.repeat, self.member, self.group = config, repeat, member, group
         assert graphs.targets is not None
         self.task, self.targets = network.task, graphs.targets
         self.progress = Progress()
@@ -139,16 +142,18 @@ class Trainer:
         self.best: TensorDict = {}
 
     def _class_weights(self) -> tuple[Tensor | None, NDArray[np.float64]]:
-        """Return (classes,) class weights, or None, and (G,) the weight of each graph in a mean."""
-        if self.task == "regression":
-            return None, np.isfinite(self.targets).sum(axis=1).astype(np.float64)
-        mass = (self.targets != MISSING).astype(np.float64)
-        if not self.config.class_weights:
-            return None, mass
-        counts = np.bincount(self.targets[self.split.train], minlength=self.network.out_channels)
-        weights = np.where(counts > 0, counts.sum() / np.maximum(counts, 1) / (counts > 0).sum(), 0)
-        weight = torch.tensor(weights, dtype=torch.float32, device=self.group.device)
-        return weight, mass * weights[self.targets]
+        """Return the class weights of `task_loss`, and (G,) the weight of each graph in a mean."""
+        targets, train = self.targets, self.targets[self.split.train]
+        known = targets != MISSING if self.task == "classification" else np.isfinite(targets)
+        if self.task == "regression" or not self.config.class_weights:
+            return None, known.reshape(len(targets), -1).sum(axis=1).astype(np.float64)
+        if self.task == "classification":
+            weights = _balanced(np.bincount(train, minlength=self.network.out_channels))
+            mass = known * weights[targets]
+        else:
+            weights = _balanced(np.stack([(train == label).sum(axis=0) for label in (0, 1)]))
+            mass = np.where(known, np.where(targets == 1, weights[1], weights[0]), 0).sum(axis=1)
+        return torch.tensor(weights, dtype=torch.float32, device=self.group.device), mass
 
     def run_epoch(self, on_step: Callable[[], object]) -> Epoch:
         """Train on the training part once, then evaluate the validation part."""
@@ -171,7 +176,8 @@ class Trainer:
         best = Progress(epoch, epoch, loss, self._higher_is_better(score))
         self.progress = best if better else self.progress._replace(epoch=epoch)
         seconds = time.perf_counter() - start
-        return Epoch(self.repeat, epoch, train_loss, loss, score, lr, seconds, better)
+        shown = None if math.isnan(score) else score
+        return Epoch(self.repeat, epoch, train_loss, loss, shown, lr, seconds, better, self.member)
 
     def _check_finite(self, part: str, loss: float, epoch: int) -> None:
         if not math.isfinite(loss):
@@ -244,7 +250,10 @@ class Trainer:
         return self.group.sum(result).cpu()
 
     def evaluate(self, output: Tensor, graphs: Ints) -> tuple[float, float]:
-        """Compute the loss, without class weights, and the score of outputs for some graphs."""
+        """Compute the loss, without class weights, and the score of outputs for some graphs.
+
+        The score is NaN where it is not defined.
+        """
         target = torch.from_numpy(self.targets[graphs])
         if self.scale is not None:
             target = (target - self.scale.mean) / self.scale.std
@@ -281,6 +290,8 @@ class Trainer:
         return y if self._scale is None else (y - self._scale.mean) / self._scale.std
 
     def _higher_is_better(self, score: float) -> float:
+        if math.isnan(score):  # then all epochs are equal, and the loss decides
+            return -math.inf
         return -score if SCORES[self.task][0] in LOWER_IS_BETTER else score
 
     def _is_better(self, loss: float, score: float) -> bool:
@@ -299,15 +310,25 @@ class Trainer:
             done = (done - WARM_UP) / (1 - WARM_UP)
         return self.config.lr * (1 + math.cos(math.pi * done)) / 2
 
-    def _seeds(self, epoch: int) -> list[int]:
-        return [self.config.seed, self.repeat, epoch]
+    def _seeds(self, *numbers: int) -> np.random.SeedSequence:
+        return seed_sequence(self.config.seed, self.repeat, *numbers, member=self.member)
 
     def _dropout_seed(self, epoch: int) -> int:
-        """Return a seed by (seed, repeat, epoch, process)."""
-        seeds = np.random.SeedSequence([*self._seeds(epoch), self.group.rank])
-        return int(seeds.generate_state(1)[0])
+        """Return a seed by (seed, repeat, member, epoch, process)."""
+        return int(self._seeds(epoch, self.group.rank).generate_state(1)[0])
 
     def _autocast(self) -> AbstractContextManager[Any]:
         if not self._bfloat16:
             return nullcontext()
         return torch.autocast(self.group.device.type, torch.bfloat16)
+
+
+def _balanced(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return weights that give all classes that occur the same total, and a mean weight of 1.
+
+    Args:
+        counts: (classes, ...) number of graphs of each class.
+    """
+    present = (counts > 0).sum(axis=0)
+    share = counts.sum(axis=0) / np.maximum(counts, 1) / np.maximum(present, 1)
+    return np.where(counts > 0, share, 0.0)

@@ -16,29 +16,73 @@ from haarpool.errors import HaarPoolError
 # The first score of a task is its main score.
 SCORES: dict[Task, tuple[str, ...]] = {
     "classification": ("accuracy", "balanced_accuracy", "f1", "roc_auc"),
+    "multilabel": ("roc_auc", "accuracy", "balanced_accuracy", "f1"),
     "regression": ("mae", "rmse", "r2"),
 }
+# The main score and those that people compare beside it.
+HEADLINES: dict[str, tuple[str, ...]] = {
+    "accuracy": ("accuracy", "roc_auc"),
+    "roc_auc": ("roc_auc",),
+    "mae": ("mae", "rmse"),
+}
+SHORT_NAMES = {"roc_auc": "ROC-AUC", "f1": "F1", "mae": "MAE", "rmse": "RMSE", "r2": "R²"}
 LOWER_IS_BETTER = frozenset({"mae", "rmse"})
 
 
 def scores_of(task: Task, output: NDArray[Any], target: NDArray[Any]) -> dict[str, float]:
-    """Compute all scores of a task.
+    """Compute all scores of a task; those of several targets are means over the targets.
 
     Args:
-        task: "classification" or "regression".
-        output: (n, C) probabilities of the classes, or (n, T) values in the units of the target.
-        target: (n,) classes, -1 without label, or (n, T) values, NaN without label.
+        task: The task.
+        output: (n, C) probabilities of the classes, (n, T) probabilities of ones, or (n, T) values
+            in the units of the target.
+        target: (n,) classes, -1 without label, or (n, T) zeros and ones, or values, NaN without
+            label.
+
+    Returns:
+        Scores by name. A mean is over the targets for which the score is defined; it is NaN if
+        there is none, and for R² if there is one target for which it is not defined.
     """
     if task == "classification":
         return classification_scores(output, target)
-    return regression_scores(output, target)
+    each = [scores for scores in scores_of_targets(task, output, target) if scores]
+    if not each:
+        raise _no_labels()
+    values = {name: [one[name] for one in each if name in one] for name in SCORES[task]}
+    return {name: float(np.mean(v)) if v else math.nan for name, v in values.items()}
+
+
+def scores_of_targets(
+    task: Task, output: NDArray[Any], target: NDArray[Any]
+) -> list[dict[str, float]]:
+    """Compute the scores of each of several targets.
+
+    Args:
+        task: "multilabel" or "regression".
+        output: (n, T) predictions, as in `scores_of`.
+        target: (n, T) labels, as in `scores_of`.
+
+    Returns:
+        (T,) Scores by name; {} for a target without any label.
+
+    Example:
+        >>> output, target = np.array([[0.1, 0.2], [0.8, 0.4]]), np.array([[0.0, 0.0], [1.0, 0.0]])
+        >>> [scores.get("roc_auc") for scores in scores_of_targets("multilabel", output, target)]
+        [1.0, None]
+    """
+    score = _binary_scores if task == "multilabel" else _value_scores
+    columns = zip(output.T.astype(np.float64), target.T.astype(np.float64), strict=True)
+    return [
+        score(predicted[known], true[known]) if (known := np.isfinite(true)).any() else {}
+        for predicted, true in columns
+    ]
 
 
 def main_score(task: Task, output: NDArray[Any], target: NDArray[Any]) -> float:
     """Compute the main score of a task alone, which is faster than `scores_of`.
 
     Args:
-        task: "classification" or "regression".
+        task: The task.
         output: As in `scores_of`.
         target: As in `scores_of`.
 
@@ -48,7 +92,11 @@ def main_score(task: Task, output: NDArray[Any], target: NDArray[Any]) -> float:
     """
     if task == "classification":
         return _accuracy(*_labelled_rows(output, target))
-    return float(np.mean([_mae(*pair) for pair in _labelled_columns(output, target)]))
+    if task == "regression":
+        return float(np.mean([_mae(*pair) for pair in _labelled_columns(output, target)]))
+    pairs = [(p, true == 1) for p, true in _labelled_columns(output, target)]
+    areas = [_roc_auc(p, positive) for p, positive in pairs if 0 < positive.sum() < len(positive)]
+    return float(np.mean(areas)) if areas else math.nan
 
 
 def classification_scores(probability: NDArray[Any], target: NDArray[Any]) -> dict[str, float]:
@@ -83,23 +131,22 @@ def classification_scores(probability: NDArray[Any], target: NDArray[Any]) -> di
     return scores
 
 
-def regression_scores(value: NDArray[Any], target: NDArray[Any]) -> dict[str, float]:
-    """Compute mean absolute error, root mean squared error and R², each the mean over all targets.
+def _binary_scores(probability: Floats, target: Floats) -> dict[str, float]:
+    """Compute the scores of (n,) probabilities of ones."""
+    both = np.stack([1 - probability, probability], axis=1)
+    return classification_scores(both, target.astype(np.int64))
 
-    R² is NaN if the known values of a target are all the same, or only one.
 
-    Args:
-        value: (n, T) predictions in the units of the target.
-        target: (n, T) values, NaN without label; a target without any label does not count.
+def _value_scores(predicted: Floats, true: Floats) -> dict[str, float]:
+    """Compute mean absolute error, root mean squared error and R².
 
-    Example:
-        >>> regression_scores(np.array([[1.0], [2.0]]), np.array([[1.0], [4.0]]))
-        ... # doctest: +ELLIPSIS
-        {'mae': 1.0, 'rmse': 1.414..., 'r2': 0.11...}
+    R² is NaN if the values are all the same, or only one.
     """
-    columns = _labelled_columns(value, target)
-    each = [(_mae(*pair), _rmse(*pair), _r2(*pair)) for pair in columns]
-    return dict(zip(SCORES["regression"], np.mean(each, axis=0).tolist(), strict=True))
+    return {
+        "mae": _mae(predicted, true),
+        "rmse": _rmse(predicted, true),
+        "r2": _r2(predicted, true),
+    }
 
 
 def _labelled_rows(output: NDArray[Any], target: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import torch_geometric
 
 import haarpool
 from haarpool._files import atomic_write
+from haarpool._types import Task
 from haarpool.datasets.splits import Split, num_folds
 from haarpool.datasets.summary import summary
 from haarpool.training.devices import ProcessGroup
@@ -88,7 +89,13 @@ def write_results(run: Run, folder: RunFolder) -> None:
 
 
 def run_result(run: Run) -> dict[str, Any]:
-    """Return the content of `result.json`: the scores of all repeats."""
+    """Return the content of `result.json`: the scores of all repeats.
+
+    "members" has the scores of single members beside those of their mean prediction, with a list
+    per repeat under "each"; None unless there are several. "targets" has the scores of each target,
+    and "scored_targets" the number of targets in the mean of the main score; None unless there are
+    several.
+    """
     task = check_labels(run.graphs)
     parts = [part for r in run.results for part in (r.validation, r.test)]
     # ROC AUC is not defined for more than two classes, or if a part has only one of them.
@@ -98,6 +105,7 @@ def run_result(run: Run) -> dict[str, Any]:
         "arch": run.config.arch,
         "metric": SCORES[task][0],
         "repeats": len(run.results),
+        "ensemble": run.config.ensemble,
         "folds": num_folds(run.config.split),
         "scores": {
             name: {
@@ -106,12 +114,70 @@ def run_result(run: Run) -> dict[str, Any]:
             }
             for name in names
         },
+        "members": _member_results(run, names) if run.config.ensemble > 1 else None,
+        **(_target_results(run, task) if run.results[0].targets else _NO_TARGETS),
         "best_epoch": [result.best_epoch for result in run.results],
         "model_of_repeat": run.model_repeat,
         "example_graph": None if run.chains is None else run.chains.example_graph,
         "graphs": {p: [len(getattr(s, p)) for s in run.splits] for p in Split._fields},
         "seconds": sum(epoch.seconds for epoch in run.epochs),
     }
+
+
+def scored_targets(result: Mapping[str, Any]) -> str:
+    """Return for how many targets the main score is defined in the test parts, as text.
+
+    Args:
+        result: Content of `result.json` of a run with several targets.
+
+    Example:
+        >>> scored_targets({"targets": {"a": {}, "b": {}}, "scored_targets": {"test": [2, 1]}})
+        '1 to 2 of 2'
+    """
+    numbers, total = result["scored_targets"]["test"], len(result["targets"])
+    low, high = min(numbers), max(numbers)
+    scored = f"{low}" if low == high else f"{low} to {high}"
+    return scored if low == high == total else f"{scored} of {total}"
+
+
+_NO_TARGETS = {"targets": None, "scored_targets": None}
+
+
+def _member_results(run: Run, names: Sequence[str]) -> dict[str, Any]:
+    """Return the scores of single members, and the mean and spread of their mean per repeat."""
+    scores: dict[str, Any] = {}
+    for name in names:
+        scores[name] = {}
+        for part in ("validation", "test"):
+            each = [[getattr(m, part)[name] for m in r.members] for r in run.results]
+            values = [[_finite(value) for value in members] for members in each]
+            means = [float(np.mean(members)) for members in each]
+            scores[name][part] = _statistics(means) | {"each": values}
+    return {
+        "scores": scores,
+        "best_epoch": [[m.best_epoch for m in r.members] for r in run.results],
+    }
+
+
+def _target_results(run: Run, task: Task) -> dict[str, Any]:
+    """Return the scores of each target, over the repeats in which they are defined."""
+    targets: dict[str, Any] = {}
+    counts: dict[str, list[int]] = {"validation": [], "test": []}
+    for t, target in enumerate(run.graphs.target_names):
+        targets[target] = {}
+        for name in SCORES[task]:
+            each = {p: [r.targets[p][t].get(name, math.nan) for r in run.results] for p in counts}
+            targets[target][name] = {p: _defined_statistics(values) for p, values in each.items()}
+    for part, numbers in counts.items():
+        parts = [result.targets[part] for result in run.results]
+        numbers += [sum(SCORES[task][0] in scores for scores in part) for part in parts]
+    return {"targets": targets, "scored_targets": counts}
+
+
+def _defined_statistics(values: list[float]) -> dict[str, Any]:
+    """Return mean and standard deviation of the values that are defined."""
+    defined = [value for value in values if math.isfinite(value)]
+    return _statistics(defined or [math.nan]) | {"each": [_finite(value) for value in values]}
 
 
 def _statistics(values: list[float]) -> dict[str, Any]:

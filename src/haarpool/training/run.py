@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from haarpool._types import Floats, Task
 from haarpool.datasets.encoding import Encoding
@@ -16,7 +18,7 @@ from haarpool.datasets.splits import Split, default_rule, make_splits, missing_c
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 from haarpool.nn import Network, build_model
 from haarpool.training.config import RunConfig
-from haarpool.training.devices import ProcessGroup, seeded
+from haarpool.training.devices import ProcessGroup, seed_sequence, seeded
 from haarpool.training.loop import Epoch, Trainer
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.preparation import ChainSummary, prepare_minibatches
@@ -25,20 +27,60 @@ from haarpool.training.trained_model import Scale, TrainedModel
 Scores = dict[str, float]
 
 
-class RepeatResult(NamedTuple):
-    """The result of one repeat.
+class Member(NamedTuple):
+    """A trained network, one of the members of a repeat.
+
+    Attributes:
+        network: The network with the weights of its best epoch.
+        scale: Scale of the targets, for regression.
+        best_epoch: The epoch that validation chose.
+        validation: (n, C) or (n, T) predictions for the validation part.
+        test: (n, C) or (n, T) predictions for the test part.
+    """
+
+    network: Network
+    scale: Scale | None
+    best_epoch: int
+    validation: Floats
+    test: Floats
+
+
+class MemberResult(NamedTuple):
+    """The result of one member of a repeat.
 
     Attributes:
         best_epoch: The epoch that validation chose.
         validation: Scores of that epoch on the validation part.
         test: Scores of that epoch on the test part.
-        predicted: (n, C) probabilities or (n, T) values for the n graphs of the test part.
     """
 
     best_epoch: int
     validation: Scores
     test: Scores
+
+
+class RepeatResult(NamedTuple):
+    """The result of one repeat: of the mean prediction of its members.
+
+    Attributes:
+        validation: Scores on the validation part.
+        test: Scores on the test part.
+        predicted: (n, C) or (n, T) probabilities, or (n, T) values, for the n graphs of the test
+            part.
+        members: Result of each member alone.
+        targets: Scores of each target by part; {} unless there are several targets.
+    """
+
+    validation: Scores
+    test: Scores
     predicted: Floats
+    members: Sequence[MemberResult]
+    targets: Mapping[str, Sequence[Scores]]
+
+    @property
+    def best_epoch(self) -> int:
+        """The epoch that validation chose, of the first member."""
+        return self.members[0].best_epoch
 
 
 @dataclass
@@ -55,6 +97,7 @@ class Run:
         batches: Minibatches of all graphs.
         chains: Summary of the chains; None for a network without chains.
         epochs: Metrics of all epochs so far.
+        members: Complete members of the current repeat.
         results: Results of the complete repeats.
         model: Model of the repeat with the best validation score so far.
         model_repeat: Number of that repeat.
@@ -69,24 +112,34 @@ class Run:
     batches: Minibatches
     chains: ChainSummary | None
     epochs: list[Epoch] = field(default_factory=list)
+    members: list[Member] = field(default_factory=list)
     results: list[RepeatResult] = field(default_factory=list)
     model: TrainedModel | None = None
     model_repeat: int = -1
 
-    def trainer(self, repeat: int) -> Trainer:
-        """Make the trainer of a repeat, with new weights."""
+    def trainer(self, repeat: int, member: int = 0) -> Trainer:
+        """Make the trainer of a member of a repeat, with new weights."""
         network = self.network
-        if repeat > 0:
-            network = make_network(self.config, self.graphs, self.encoding, repeat)
+        if repeat > 0 or member > 0:
+            network = make_network(self.config, self.graphs, self.encoding, repeat, member)
         network.to(self.group.device)
-        split = self.splits[repeat]
-        return Trainer(network, self.batches, self.graphs, split, self.config, repeat, self.group)
+        return Trainer(
+            network,
+            self.batches,
+            self.graphs,
+            self.splits[repeat],
+            self.config,
+            repeat,
+            self.group,
+            member=member,
+        )
 
-    def trained_model(self, network: Network, scale: Scale | None) -> TrainedModel:
-        """Return a network together with everything that prediction needs."""
+    def trained_model(self, members: Sequence[Member]) -> TrainedModel:
+        """Return the members of a repeat together with everything that prediction needs."""
+        networks = tuple(member.network.eval() for member in members)
         names = (self.graphs.classes, self.graphs.target_names)
-        chain = self.config.chain
-        return TrainedModel(network.eval(), self.encoding, network.task, *names, scale, chain)
+        task, scale = networks[0].task, members[0].scale
+        return TrainedModel(networks, self.encoding, task, *names, scale, self.config.chain)
 
 
 def start_run(
@@ -134,11 +187,13 @@ def start_run(
     return Run(graphs, config, encoding, splits, group, network, batches, chains)
 
 
-def make_network(config: RunConfig, graphs: Graphs, encoding: Encoding, repeat: int = 0) -> Network:
-    """Make the network of a repeat, with random weights by (seed, repeat)."""
+def make_network(
+    config: RunConfig, graphs: Graphs, encoding: Encoding, repeat: int = 0, member: int = 0
+) -> Network:
+    """Make a member of a repeat, with random weights by (seed, repeat, member)."""
     task = check_labels(graphs)
     outputs = len(graphs.classes) if task == "classification" else len(graphs.target_names)
-    seed = np.random.SeedSequence([config.seed, repeat]).generate_state(1)[0]
+    seed = seed_sequence(config.seed, repeat, member=member).generate_state(1)[0]
     with seeded(int(seed), torch.device("cpu")):
         return build_model(
             config.arch,
@@ -171,12 +226,30 @@ def check_labels(graphs: Graphs) -> Task:
                 f"only {graphs.classes[classes[0]]!r}",
                 "add graphs of another class, or pass task=regression",
             )
+    if graphs.task == "multilabel" and not has_both_classes(graphs.targets).any():
+        raise HaarPoolError(
+            f"a target of {graphs.name} with two classes",
+            "only targets with one",
+            "choose other targets",
+        )
     return graphs.task
 
 
+def has_both_classes(targets: Floats) -> NDArray[np.bool_]:
+    """Return which of the T targets have zeros and ones, of (n, T) targets with NaN."""
+    return np.asarray((targets == 0).any(axis=0) & (targets == 1).any(axis=0))
+
+
 def _check_targets(graphs: Graphs, splits: list[Split]) -> None:
-    """Check that every target has a value in every training part."""
-    if graphs.task != "regression" or graphs.targets is None:
+    """Check that every target has a value, or both classes, in every training part."""
+    if graphs.task == "classification" or graphs.targets is None:
+        return
+    if graphs.task == "multilabel":
+        targets = graphs.targets
+        both = np.all([has_both_classes(targets[split.train]) for split in splits], axis=0)
+        if one_class := [graphs.target_names[t] for t in np.flatnonzero(~both)]:
+            text = f"a training part lacks one of the two classes of {', '.join(one_class)}"
+            warnings.warn(text, HaarPoolWarning, stacklevel=3)
         return
     for split in splits:
         known = np.isfinite(graphs.targets[split.train]).any(axis=0)

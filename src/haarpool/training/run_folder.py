@@ -8,7 +8,7 @@
     result.json              the scores
     example_chain.npz        the chain that the report shows
     report.html              the report
-    checkpoint.safetensors   only until the run is complete
+    checkpoint.safetensors, member-REPEAT-MEMBER.safetensors   only until the run is complete
 
 No file holds a pickle. Every file is replaced in one step, so none is ever half-written.
 """
@@ -36,6 +36,7 @@ FORMAT = 1  # of the folder; a version of haarpool reads its own format and olde
 CONFIG, SPLIT, METRICS = "config.json", "split.json", "metrics.jsonl"
 MODEL, TEST, RESULT, REPORT = "model.safetensors", "test.csv", "result.json", "report.html"
 EXAMPLE_CHAIN, CHECKPOINT, LOCK = "example_chain.npz", "checkpoint.safetensors", ".lock"
+MEMBER = "member-{}-{}.safetensors"
 
 
 class RunFolder:

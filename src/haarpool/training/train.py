@@ -1,4 +1,4 @@
-"""Train the repeats of a run one after the other."""
+"""Train the repeats of a run, and their members, one after the other."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from tqdm import tqdm
 
 from haarpool.nn import parse_architecture
-from haarpool.training.checkpoint import load_checkpoint, save_checkpoint
+from haarpool.training.checkpoint import load_checkpoint, save_checkpoint, save_member
 from haarpool.training.devices import deterministic, num_threads
 from haarpool.training.loop import Epoch, Trainer
-from haarpool.training.metrics import LOWER_IS_BETTER, SCORES, scores_of
+from haarpool.training.metrics import LOWER_IS_BETTER, SCORES, scores_of, scores_of_targets
 from haarpool.training.preparation import choose_threads
-from haarpool.training.run import RepeatResult, Run, Scores
+from haarpool.training.run import Member, MemberResult, RepeatResult, Run, Scores
 from haarpool.training.run_folder import CHECKPOINT, RunFolder
-from haarpool.training.trained_model import to_predictions
+from haarpool.training.trained_model import average, to_predictions
 
 
 def train_run(
@@ -46,28 +46,36 @@ def train_run(
             except (KeyError, TypeError, AttributeError, IndexError, RuntimeError) as error:
                 raise folder.damaged(CHECKPOINT, error) from error
         for repeat in range(len(run.results), len(run.splits)):
-            trainer = trainer or run.trainer(repeat)
-            with _progress_bar(run, trainer, hidden) as bar:
-                while not trainer.progress.is_complete(config):
-                    epoch = trainer.run_epoch(bar.update)
-                    run.epochs.append(epoch)
-                    bar.set_postfix_str(_describe_epoch(epoch, trainer))
-                    if writable is not None:
-                        writable.append_metrics(epoch._asdict())
-                        save_checkpoint(run, trainer, writable)
-            _complete_repeat(run, trainer)
-            trainer = None
-            if writable is not None:
-                save_checkpoint(run, None, writable)
+            for member in range(len(run.members), config.ensemble):
+                trainer = trainer or run.trainer(repeat, member)
+                with _progress_bar(run, trainer, hidden) as bar:
+                    while not trainer.progress.is_complete(config):
+                        epoch = trainer.run_epoch(bar.update)
+                        run.epochs.append(epoch)
+                        bar.set_postfix_str(_describe_epoch(epoch, trainer))
+                        if writable is not None:
+                            writable.append_metrics(epoch._asdict())
+                            save_checkpoint(run, trainer, writable)
+                run.members.append(_complete_member(trainer))
+                trainer = None
+                if writable is not None:
+                    save_member(run, writable)
+                if len(run.members) == config.ensemble:
+                    _complete_repeat(run)
+                if writable is not None:
+                    save_checkpoint(run, None, writable)
     return run
 
 
 def _progress_bar(run: Run, trainer: Trainer, hidden: bool | None) -> tqdm:
     steps = math.ceil(len(trainer.split.train) / run.config.batch_size)
+    name = f"{run.graphs.name} {trainer.repeat + 1}/{len(run.splits)}"
+    if run.config.ensemble > 1:
+        name += f", member {trainer.member + 1}/{run.config.ensemble}"
     return tqdm(
         total=run.config.epochs * steps,
         initial=trainer.progress.epoch * steps,
-        desc=f"{run.graphs.name} {trainer.repeat + 1}/{len(run.splits)}",
+        desc=name,
         unit=" steps",
         disable=hidden,
         leave=False,
@@ -75,27 +83,55 @@ def _progress_bar(run: Run, trainer: Trainer, hidden: bool | None) -> tqdm:
 
 
 def _describe_epoch(epoch: Epoch, trainer: Trainer) -> str:
-    metric = SCORES[trainer.task][0]
+    score = "–" if epoch.validation_score is None else f"{epoch.validation_score:.3f}"
     return (
-        f"loss {epoch.train_loss:.3f}, validation {metric} {epoch.validation_score:.3f}, "
+        f"loss {epoch.train_loss:.3f}, validation {SCORES[trainer.task][0]} {score}, "
         f"best epoch {trainer.progress.best_epoch}"
     )
 
 
-def _complete_repeat(run: Run, trainer: Trainer) -> None:
-    """Evaluate the best epoch of a repeat; keep its model if it has the best validation score."""
+def _complete_member(trainer: Trainer) -> Member:
+    """Predict the validation and test part with the weights of the best epoch."""
     trainer.load_best()
+    predicted = [
+        to_predictions(trainer.outputs(part), trainer.task, trainer.scale)
+        for part in (trainer.split.validation, trainer.split.test)
+    ]
+    return Member(trainer.network, trainer.scale, trainer.progress.best_epoch, *predicted)
+
+
+def _complete_repeat(run: Run) -> None:
+    """Compute the scores of a repeat; keep its model if it has the best validation score."""
+    members, split = run.members, run.splits[len(run.results)]
+    task, targets = run.network.task, run.graphs.targets
+    assert targets is not None
+    several = task != "classification" and len(run.graphs.target_names) > 1
+    of_members: list[dict[str, Scores]] = [{} for _ in members]
+    of_targets: dict[str, list[Scores]] = {}
     scores: dict[str, Scores] = {}
     for part in ("validation", "test"):
-        graphs = getattr(trainer.split, part)
-        predicted = to_predictions(trainer.outputs(graphs), trainer.task, trainer.scale)
-        targets = trainer.targets[graphs]
-        scores[part] = scores_of(trainer.task, predicted, targets) if len(graphs) else {}
-    best_epoch = trainer.progress.best_epoch
-    run.results.append(RepeatResult(best_epoch, scores["validation"], scores["test"], predicted))
-    metric = SCORES[trainer.task][0]
-    validation = [result.validation[metric] for result in run.results]
-    best = int(np.argmin(validation) if metric in LOWER_IS_BETTER else np.argmax(validation))
-    if best == trainer.repeat:
-        run.model_repeat = best
-        run.model = run.trained_model(trainer.network, trainer.scale)
+        true = targets[getattr(split, part)]
+        predicted = np.stack([getattr(member, part) for member in members])
+        mean = average(predicted)
+        scores[part] = scores_of(task, mean, true) if len(true) else {}
+        for one, output in zip(of_members, predicted, strict=True):
+            one[part] = scores_of(task, output, true) if len(true) else {}
+        if several:
+            of_targets[part] = scores_of_targets(task, mean, true)
+    results = [
+        MemberResult(member.best_epoch, **one)
+        for member, one in zip(members, of_members, strict=True)
+    ]
+    run.results.append(RepeatResult(**scores, predicted=mean, members=results, targets=of_targets))
+    if _best_repeat(run) == len(run.results) - 1:
+        run.model_repeat = len(run.results) - 1
+        run.model = run.trained_model(members)
+    run.members = []
+
+
+def _best_repeat(run: Run) -> int:
+    """Return the first repeat with the best validation score; the first one if none is defined."""
+    metric = SCORES[run.network.task][0]
+    sign = -1 if metric in LOWER_IS_BETTER else 1
+    score = [sign * result.validation[metric] for result in run.results]
+    return int(np.argmax(np.nan_to_num(score, nan=-np.inf)))

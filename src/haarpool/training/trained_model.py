@@ -1,4 +1,4 @@
-"""A trained network with everything that prediction needs: features, classes, scale, chains."""
+"""Trained networks with everything that prediction needs: features, classes, scale, chains."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ class Scale(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A trained network and what it needs to predict.
+    """Trained networks, whose predictions are averaged, and what they need to predict.
 
     Attributes:
-        network: The network with its weights.
+        networks: (M,) The members of an ensemble, or one network, with their weights.
         encoding: How node features are made.
-        task: "classification" or "regression".
+        task: The task.
         classes: Names of the classes.
         target_names: Names of the targets.
         scale: Scale of the targets, for regression.
         chain: Parameters of `Recipe` besides the levels.
     """
 
-    network: Network
+    networks: tuple[Network, ...]
     encoding: Encoding
     task: Task
     classes: tuple[str, ...] = ()
@@ -70,31 +70,69 @@ class TrainedModel:
     scale: Scale | None = None
     chain: Mapping[str, Any] = field(default_factory=dict)
 
-    @torch.no_grad()
     def predict(self, graphs: Graphs, *, batch_size: int = 256) -> Floats:
-        """Predict (G, C) class probabilities, or (G, T) values in the units of the targets.
+        """Predict the mean over all members.
 
         Args:
             graphs: G graphs.
             batch_size: Graphs per step.
+
+        Returns:
+            (G, C) probabilities of classes, (G, T) probabilities of the second class of each
+            target, or (G, T) values in the units of the targets.
         """
-        with num_threads(choose_threads(self.network.arch, graphs, batch_size)):
-            self.network.eval()
-            device = next(self.network.parameters()).device
+        return average(self.predict_members(graphs, batch_size=batch_size))
+
+    @torch.no_grad()
+    def predict_members(self, graphs: Graphs, *, batch_size: int = 256) -> Floats:
+        """Predict with each member: (M, G, C) or (M, G, T), see `predict`."""
+        first = self.networks[0]
+        with num_threads(choose_threads(first.arch, graphs, batch_size)):
+            device = next(first.parameters()).device
             batches, _ = prepare_minibatches(
-                graphs, self.encoding, self.network, self.chain, device, cache=False, progress=False
+                graphs, self.encoding, first, self.chain, device, cache=False, progress=False
             )
-            outputs = [
-                self.network(batches.take(chosen)).float().cpu()
-                for chosen in batches.epoch(np.arange(len(graphs)), batch_size)
-            ]
-            return to_predictions(torch.cat(outputs), self.task, self.scale)
+            outputs: list[list[Tensor]] = [[] for _ in self.networks]
+            for chosen in batches.epoch(np.arange(len(graphs)), batch_size):
+                batch = batches.take(chosen)
+                for network, parts in zip(self.networks, outputs, strict=True):
+                    parts.append(network.eval()(batch).float().cpu())
+            members = [to_predictions(torch.cat(p), self.task, self.scale) for p in outputs]
+            return np.stack(members)
+
+
+def average(members: Floats) -> Floats:
+    """Return the mean of the (M, n, C) predictions of M members."""
+    return np.asarray(members.mean(axis=0))
+
+
+def uncertainty(members: Floats, task: Task) -> Floats:
+    """Compute the standard deviation of predictions over the members of an ensemble.
+
+    Args:
+        members: (M, n, C) or (M, n, T) predictions, M >= 2.
+        task: The task.
+
+    Returns:
+        (n, 1) for "classification": that of the probability of the predicted class; else (n, T),
+        one column per target.
+
+    Example:
+        >>> uncertainty(np.array([[[0.9, 0.1]], [[0.7, 0.3]]]), "classification").round(3)
+        array([[0.141]])
+    """
+    spread = np.asarray(members.std(axis=0, ddof=1))
+    if task != "classification":
+        return spread
+    return np.take_along_axis(spread, average(members).argmax(axis=1)[:, None], axis=1)
 
 
 def to_predictions(output: Tensor, task: Task, scale: Scale | None) -> Floats:
     """Turn the output of a network into probabilities, or into the units of the targets."""
     if task == "classification":
         output = output.double().softmax(dim=1)
+    elif task == "multilabel":
+        output = output.double().sigmoid()
     elif scale is not None:
         output = output.double() * scale.std.double() + scale.mean.double()
     predictions: Floats = output.numpy()
@@ -102,11 +140,22 @@ def to_predictions(output: Tensor, task: Task, scale: Scale | None) -> Floats:
 
 
 def model_tensors(model: TrainedModel) -> TensorDict:
-    """Return weights and scale of a model by name."""
-    tensors = {f"network.{name}": value for name, value in model.network.state_dict().items()}
+    """Return the weights of all members, and the scale, by name."""
+    tensors: TensorDict = {}
+    for member, network in enumerate(model.networks):
+        prefix = _prefix(member)
+        tensors |= {f"{prefix}{name}": value for name, value in network.state_dict().items()}
     if model.scale is not None:
         tensors |= {"scale.mean": model.scale.mean, "scale.std": model.scale.std}
     return {name: value.detach().cpu() for name, value in tensors.items()}
+
+
+def _prefix(member: int) -> str:
+    """Return how the names of the weights of a member start; those of the first as without others.
+
+    So the models of runs without ensemble, and of earlier versions, are ensembles of one.
+    """
+    return f"member.{member}." if member else "network."
 
 
 def scale_from(tensors: TensorDict) -> Scale | None:
@@ -132,22 +181,25 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
     try:
         data, model, settings = config["data"], config["model"], config["training"]
         encoding = Encoding.from_json(data["encoding"])
-        network = build_model(
-            model["arch"],
-            model["in_channels"],
-            model["out_channels"],
-            edge_channels=encoding.edge_width,
-            task=data["task"],
-            standardize=encoding.real_nodes,
-            standardize_edges=encoding.real_edges,
-            **{name: settings[name] for name in ("domain", "tied", "dropout", "width")},
-        )
-        network.load_state_dict(strip_prefix("network.", tensors))
+        networks = []
+        for member in range(settings.get("ensemble", 1)):  # a setting that old runs do not have
+            network = build_model(
+                model["arch"],
+                model["in_channels"],
+                model["out_channels"],
+                edge_channels=encoding.edge_width,
+                task=data["task"],
+                standardize=encoding.real_nodes,
+                standardize_edges=encoding.real_edges,
+                **{name: settings[name] for name in ("domain", "tied", "dropout", "width")},
+            )
+            network.load_state_dict(strip_prefix(_prefix(member), tensors))
+            networks.append(network.to(device).eval())
         names = data["classes"] if data["task"] == "classification" else data["target_names"]
-        if len(names) != network.out_channels:
-            raise ValueError(f"{len(names)} names for {network.out_channels} outputs")
+        if len(names) != model["out_channels"]:
+            raise ValueError(f"{len(names)} names for {model['out_channels']} outputs")
         return TrainedModel(
-            network.to(device).eval(),
+            tuple(networks),
             encoding,
             data["task"],
             tuple(data["classes"]),
