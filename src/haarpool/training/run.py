@@ -241,15 +241,8 @@ def has_both_classes(targets: Floats) -> NDArray[np.bool_]:
 
 
 def _check_targets(graphs: Graphs, splits: list[Split]) -> None:
-    """Check that every target has a value, or both classes, in every training part."""
-    if graphs.task == "classification" or graphs.targets is None:
-        return
-    if graphs.task == "multilabel":
-        targets = graphs.targets
-        both = np.all([has_both_classes(targets[split.train]) for split in splits], axis=0)
-        if one_class := [graphs.target_names[t] for t in np.flatnonzero(~both)]:
-            text = f"a training part lacks one of the two classes of {', '.join(one_class)}"
-            warnings.warn(text, HaarPoolWarning, stacklevel=3)
+    """Check that every target has a value in every training part."""
+    if graphs.task != "regression" or graphs.targets is None:
         return
     for split in splits:
         known = np.isfinite(graphs.targets[split.train]).any(axis=0)
@@ -263,15 +256,25 @@ def _check_targets(graphs: Graphs, splits: list[Split]) -> None:
 
 
 def _check_classes(graphs: Graphs, splits: list[Split], *, strict: bool, warn: bool) -> None:
-    """Warn, or raise an error, if a part lacks a class."""
-    missing = missing_classes(graphs, splits)
+    """Warn, or raise an error, if a part lacks a class, or a training part one of a target."""
+    missing, remedy = missing_classes(graphs, splits), "pass split=stratified"
+    if graphs.task == "multilabel":
+        missing, remedy = _targets_of_one_class(graphs, splits), "leave these targets out"
     if missing and strict:
         raise HaarPoolError(
-            "all classes in every part", missing, "pass split=stratified, or leave out strict=True"
+            "all classes in every part", missing, f"{remedy}, or leave out strict=True"
         )
     if missing and warn:
         text = f"{missing}: scores of such a part can mislead"
         warnings.warn(text, HaarPoolWarning, stacklevel=3)
+
+
+def _targets_of_one_class(graphs: Graphs, splits: list[Split]) -> str:
+    """Say which targets lack a class in a training part; "" if none does."""
+    assert graphs.targets is not None
+    both = np.all([has_both_classes(graphs.targets[split.train]) for split in splits], axis=0)
+    names = [graphs.target_names[t] for t in np.flatnonzero(~both)]
+    return f"a training part has graphs of one class only for {', '.join(names)}" if names else ""
 
 
 def _median_graph(graphs: Graphs) -> int:
