@@ -20,7 +20,9 @@ def test_a_run_without_data_folder_and_network():
     """All of it: a run, its files, its report, predictions."""
     out, err, _ = run_main("train", "rings", *SMALL, "--repeats", 2)
     assert err == ""
-    assert re.search(r"test accuracy \d+\.\d ± \d+\.\d % \(2 repeats\)", out)
+    auc = r"ROC-AUC \d\.\d{3} ± \d\.\d{3}"
+    assert re.search(rf"test accuracy \d+\.\d ± \d+\.\d %, {auc} \(2 repeats\)\n", out)
+    assert re.search(rf"validation accuracy \d+\.\d ± \d+\.\d %, {auc}\n", out)
     assert "runs/rings-1/report.html" in out
     folder = Path("runs/rings-1")
     files = {path.name for path in folder.iterdir()}

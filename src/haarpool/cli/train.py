@@ -214,7 +214,8 @@ def _show_scores(scores: Mapping[str, Any], metric: str, part: str) -> str:
 def _show_score(metric: str, score: Mapping[str, Any]) -> str:
     if score["mean"] is None:
         return "not defined"
-    factor, unit, digits = (100, " %", ".1f") if metric == "accuracy" else (1, "", ".4g")
+    digits = {"accuracy": ".1f", "roc_auc": ".3f"}.get(metric, ".4g")
+    factor, unit = (100, " %") if metric == "accuracy" else (1, "")
     spread = "" if score["std"] is None else f" ± {factor * score['std']:{digits}}"
     return f"{factor * score['mean']:{digits}}{spread}{unit}"
 
