@@ -8,7 +8,9 @@ import torch
 
 from haarpool.datasets import as_graphs, read_graphs, summary
 from haarpool.datasets.data_list import from_data_list
+from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.labels import as_classes, as_number
+from haarpool.datasets.pyg import GraphDataset
 from helpers.errors import error_with
 from helpers.files import write_tiny_tu
 from helpers.graphs import two_nodes
@@ -155,3 +157,69 @@ def test_values_beyond_float32_in_files(tmp_path):
     (tmp_path / "m.csv").write_text("smiles,y\nC,0.5\nC,-1e39\n")
     with error_with("float32", "-1e+39 as 'y' of graph 1 (line 3)"):
         read_graphs(tmp_path / "m.csv", targets=["y"])
+
+
+# ---------------------------------------------------------------------- several targets
+
+
+def table(path, *lines):
+    pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")
+    path.write_text("\n".join(["smiles,a,b,c", *lines]))
+    return path
+
+
+ZEROS_AND_ONES = ["C,0,1,", "CC,1.0,,0", "CO,,NA,0.0", "O,1,0,0", "N,nan,,"]
+TARGETS = [[0, 1, np.nan], [1, np.nan, 0], [np.nan, np.nan, 0], [1, 0, 0], [np.nan] * 3]
+
+
+@pytest.mark.parametrize("task", [None, "classification", "multilabel"])
+def test_several_targets_with_two_classes(task, tmp_path):
+    path = table(tmp_path / "m.csv", *ZEROS_AND_ONES)
+    graphs = read_graphs(path, targets=["a", "b", "c"], task=task)
+    assert (graphs.task, graphs.classes) == ("multilabel", ("0", "1"))
+    assert graphs.target_names == ("a", "b", "c")
+    np.testing.assert_array_equal(graphs.targets, TARGETS)
+    assert graphs.is_labelled.tolist() == [True] * 4 + [False]
+    assert summary(graphs)["targets"]["b"] == {"0": 1, "1": 1, "missing": 3}
+    values = read_graphs(path, targets=["a", "b", "c"], task="regression")
+    np.testing.assert_array_equal(values.targets, TARGETS)
+    assert values.task == "regression"
+
+
+def test_several_targets_with_the_same_two_names(tmp_path):
+    path = table(tmp_path / "m.csv", "C,yes,no,0", "CC,no,,1", "CO,yes,no,0", "O,yes,no,1")
+    graphs = read_graphs(path, targets=["a", "b"])
+    assert (graphs.task, graphs.classes) == ("multilabel", ("no", "yes"))
+    np.testing.assert_array_equal(graphs.targets, [[1, 0], [0, np.nan], [1, 0], [1, 0]])
+    with error_with("one column of classes, several of the same two classes", "task=regression"):
+        read_graphs(path, targets=["a", "c"])
+    with error_with("two classes, the same in all of a, c", "4: 0, 1, no, yes"):
+        read_graphs(path, targets=["a", "c"], task="multilabel")
+    one = read_graphs(path, targets=["c"], task="multilabel")
+    assert (one.task, one.target_names, one.targets.shape) == ("multilabel", ("c",), (4, 1))
+
+
+@pytest.mark.parametrize("dtype", [torch.long, torch.float])
+def test_several_targets_of_a_list(dtype, tmp_path):
+    labels = [[0, 1], [1, 1], [0, 0]]
+    data = [two_nodes(y=torch.tensor([row], dtype=dtype)) for row in labels] + [two_nodes()]
+    torch.save(data, tmp_path / "own.pt")
+    for graphs in (from_data_list(data), read_graphs(tmp_path / "own.pt")):
+        assert (graphs.task, graphs.classes) == ("multilabel", ("0", "1"))
+        assert graphs.target_names == ("y 1", "y 2")
+        np.testing.assert_array_equal(graphs.targets, [*labels, [np.nan, np.nan]])
+    assert GraphDataset(graphs, Encoding.fit(graphs, "constant")).num_classes == 2
+    assert from_data_list(data, task="regression").task == "regression"
+    data[0].y = torch.tensor([[0, 2]], dtype=dtype)
+    with error_with("two classes, the same in all of y 1, y 2", "3: 0, 1, 2"):
+        from_data_list(data, task="multilabel")
+    if dtype == torch.float:
+        assert from_data_list(data).task == "regression"
+
+
+def test_only_tables_and_lists_have_several_targets(tmp_path):
+    for source in (write_tiny_tu(tmp_path), "rings"):
+        with error_with("a CSV file or a list of PyG Data for task=multilabel", "leave out task="):
+            read_graphs(source, task="multilabel")
+    with error_with("task", "'several'"):
+        read_graphs("rings", task="several")

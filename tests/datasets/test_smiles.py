@@ -230,9 +230,9 @@ def test_several_targets(csv):
     )
     assert graphs.target_names == ("a", "b")
     assert graphs.is_labelled.all()
-    with error_with("one column of classes, or several of values", "'c'", "task=regression"):
+    with error_with("several of the same two classes, or several of values", "'c'", "regression"):
         read_graphs(path, targets=["a", "c"])
-    with error_with("one column of classes"):
+    with error_with("two classes, the same in all of a, b, for task=multilabel", "4: 1, 1.5, 2.5"):
         read_graphs(path, targets=["a", "b"], task="classification")
     assert read_graphs(path, targets=["a", "c"], task="regression").targets.shape == (5, 2)
 
