@@ -4,6 +4,7 @@ import json
 
 import haarpool as hp
 from haarpool.datasets import read_graphs
+from haarpool.datasets.encoding import Encoding
 from helpers.commands import run_main
 
 
@@ -21,4 +22,6 @@ def test_info_of_a_dataset(root):
     out = run_main("info", "RANDOM", "--root", root).out
     graphs = read_graphs("RANDOM", root)
     assert f"nodes                       mean: {graphs.sizes.mean():.2f}, min: " in out
-    assert json.loads(run_main("info", "RANDOM", "--root", root, "--json").out)["graphs"] == 30
+    found = json.loads(run_main("info", "RANDOM", "--root", root, "--json").out)
+    assert found["graphs"] == 30
+    assert found["features"] == Encoding.fit(graphs).describe()

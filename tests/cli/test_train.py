@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import haarpool as hp
 from helpers.commands import run_main
+from helpers.graphs import rings_and_paths
 from helpers.runs import numbers, same_weights, train
 from helpers.tolerances import LOOSER
 
@@ -24,6 +26,7 @@ def test_a_run_without_data_folder_and_network():
     assert re.search(rf"test accuracy \d+\.\d ± \d+\.\d %, {auc} \(2 repeats\)\n", out)
     assert re.search(rf"validation accuracy \d+\.\d ± \d+\.\d %, {auc}\n", out)
     assert "runs/rings-1/report.html" in out
+    assert out.startswith("features    node labels (3), degree (9)\n")
     folder = Path("runs/rings-1")
     files = {path.name for path in folder.iterdir()}
     assert files == {
@@ -124,3 +127,21 @@ def test_a_bar_with_loss_score_and_time_left():
     assert "rings 1/1" in shown
     assert re.search(r"<\d\d:\d\d", shown), "time left"
     assert re.search(r"loss \d\.\d+, validation accuracy \d\.\d+", shown)
+
+
+def test_features_of_any_unit_give_the_same_predictions(tmp_path):
+    """They are standardised by the training part, in the run and in its predictions."""
+    rng = np.random.default_rng(0)
+    graphs, rings, _ = rings_and_paths(40)
+    values = [torch.from_numpy(rng.standard_normal((len(data.x), 2))).float() for data in graphs]
+    found = []
+    for name, unit in (("one", 1.0), ("other", 2.0**20)):
+        for data, x, y in zip(graphs, values, rings.tolist(), strict=True):
+            data.x, data.y = x * unit, y
+        torch.save(graphs, tmp_path / f"{name}.pt")
+        result = train(tmp_path / f"{name}.pt", *SMALL, "--out", tmp_path / name)
+        assert result["features"] == "x (2, standardised), degree (3)"
+        predicted = run_main("predict", tmp_path / name, tmp_path / f"{name}.pt", "--quiet").out
+        found.append((numbers(tmp_path / name)[0], predicted))
+    assert found[0] == found[1]
+    assert "x (2, standardised), degree (3)" in (tmp_path / "one" / "report.html").read_text()

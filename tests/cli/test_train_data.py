@@ -197,7 +197,7 @@ def test_generated_triangles(monkeypatch):
     assert result["graphs"] == {"train": [30000], "validation": [5000], "test": [10000]}
     config = json.loads(Path("run/config.json").read_text())
     assert config["training"]["split"] == "given"
-    assert config["data"]["features"] == "degree"
+    assert config["data"]["features"] == "degree (15)"
 
 
 @pytest.mark.skipif(find_spec("grakel") is None, reason="grakel has no wheel for this Python")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from haarpool.datasets import Graphs
-from haarpool.datasets.encoding import Encoding, FeatureColumns
+from haarpool.datasets.encoding import MAX_DEGREE, MAX_LABELS, Encoding, FeatureColumns
 from helpers.errors import error_with
 
 
@@ -20,11 +20,20 @@ def two_graphs(**columns) -> Graphs:
 
 def test_labels_become_one_hot_columns():
     graphs = two_graphs(labels=[[3, 0], [9, 0], [3, 1], [5, 0], [3, 0]])
-    encoding = Encoding.fit(graphs)
+    encoding = Encoding.fit(graphs, "labels")
     assert encoding == Encoding((FeatureColumns("labels", 5, ((3, 5, 9), (0, 1))),))
     expected = [[1, 0, 0, 1, 0], [0, 0, 1, 1, 0], [1, 0, 0, 0, 1], [0, 1, 0, 1, 0], [1, 0, 0, 1, 0]]
     assert encoding.encode(graphs).tolist() == expected
     assert encoding.encode(graphs).dtype == np.float32
+
+
+def test_labels_may_be_text():
+    graphs = two_graphs(labels=[["C"], ["N"], ["C"], ["Cl"], ["C"]])
+    encoding = Encoding.fit(graphs, "labels")
+    assert encoding == Encoding.from_json(json.loads(json.dumps(encoding.to_json())))
+    assert encoding.encode(graphs).argmax(1).tolist() == [0, 2, 0, 1, 0]
+    with error_with("labels of nodes out of C, Cl, N", "got 1 in graph 0"):
+        encoding.encode(two_graphs(labels=[[1], [1], [1], [1], [1]]))
 
 
 def test_degrees_and_constants():
@@ -32,22 +41,85 @@ def test_degrees_and_constants():
     encoding = Encoding.fit(graphs)
     assert (encoding.kinds, encoding.width) == ("degree", 3)
     assert encoding.encode(graphs).argmax(1).tolist() == [1, 2, 1, 1, 1]
-    star = Graphs("sta", np.array([0, 4]), np.array([[0, 0, 0, 1, 2, 3], [1, 2, 3, 0, 0, 0]]))
-    assert encoding.encode(star).argmax(1).tolist() == [2, 1, 1, 1]  # 3 counts as the largest
+    assert encoding.encode(star(3)).argmax(1).tolist() == [2, 1, 1, 1]  # 3 counts as the largest
     alone = Graphs("alone", np.array([0, 1]), np.zeros((2, 0), np.int64))
     assert encoding.encode(alone).tolist() == [[1, 0, 0]]
     assert Encoding.fit(graphs, "constant").encode(graphs).tolist() == [[1]] * 5
 
 
-def test_default_features():
-    graphs = two_graphs(attributes=np.ones((5, 2)))
-    assert Encoding.fit(graphs).kinds == "attributes"
-    for kind in ("atoms", "x", "labels"):
-        graphs = replace(graphs, columns={**graphs.columns, kind: np.ones((5, 1), np.int64)})
-        assert Encoding.fit(graphs).kinds == kind
-    assert Encoding.fit(replace(graphs, default_features="constant")).kinds == "constant"
+def test_auto_is_everything():
+    ones = np.ones((5, 1), np.int64)
+    graphs = two_graphs(attributes=np.ones((5, 2)), pos=ones, labels=ones)
+    assert Encoding.fit(graphs).kinds == "labels+attributes+degree"
+    for kinds in ("auto+constant", "auto+degree+constant", "constant+auto"):
+        assert Encoding.fit(graphs, kinds).kinds == "labels+attributes+degree+constant"
+    graphs = replace(graphs, columns={**graphs.columns, "x": ones, "atoms": ones})
+    assert Encoding.fit(graphs).kinds == "labels+x+atoms+attributes+degree"
     both = Encoding.fit(graphs, "attributes + degree")
     assert (both.kinds, both.width) == ("attributes+degree", 5)
+
+
+def star(leaves: int) -> Graphs:
+    """One hub and its neighbours."""
+    ends = np.stack([np.zeros(leaves, np.int64), np.arange(1, leaves + 1)])
+    return Graphs("star", np.array([0, leaves + 1]), np.concatenate([ends, ends[::-1]], 1))
+
+
+def test_a_hub_needs_no_column_of_its_own():
+    hub = star(100_000)
+    encoding = Encoding.fit(hub)
+    assert encoding.describe() == "degree (17), log degree (1, standardised)"
+    found = encoding.encode(hub)
+    assert found.shape == (100_001, 18)
+    assert found[:2, :-1].argmax(1).tolist() == [MAX_DEGREE, 1]
+    np.testing.assert_allclose(found[:2, -1], np.log([100_001, 2]), rtol=1e-6)
+    assert Encoding.fit(star(MAX_DEGREE)).kinds == "degree"
+
+
+def test_rare_labels_share_a_column():
+    size = 3 * MAX_LABELS
+    labels = np.concatenate([np.arange(size), np.arange(7, 7 + MAX_LABELS - 1)])[:, None]
+    graphs = Graphs("ids", np.array([0, len(labels)]), np.zeros((2, 0), int), {"labels": labels})
+    encoding = Encoding.fit(graphs, "labels")
+    assert encoding.describe() == f"node labels ({MAX_LABELS}, rare ones together)"
+    assert encoding == Encoding.from_json(json.loads(json.dumps(encoding.to_json())))
+    column = encoding.encode(graphs).argmax(1)
+    assert encoding.encode(graphs).sum(1).tolist() == [1] * len(labels)
+    frequent = np.arange(7, 7 + MAX_LABELS - 1)
+    assert column[frequent].tolist() == list(range(MAX_LABELS - 1))
+    assert (np.delete(column[:size], frequent) == MAX_LABELS - 1).all()
+    unseen = replace(graphs, columns={"labels": labels - 10**6})
+    assert set(encoding.encode(unseen).argmax(1).tolist()) == {MAX_LABELS - 1}
+    exactly = replace(graphs, columns={"labels": labels % MAX_LABELS})
+    assert None not in Encoding.fit(exactly, "labels").nodes[0].values[0]
+
+
+def test_real_columns_are_marked():
+    x = np.array([[0.5, 1, 3, 1]] * 5)
+    edges = {"labels": np.arange(7)[:, None], "attributes": np.arange(14.0).reshape(7, 2)}
+    graphs = replace(two_graphs(labels=[[3], [9], [3], [5], [3]], x=x, atoms=x), edge_columns=edges)
+    encoding = Encoding.fit(graphs)
+    assert encoding.real_nodes == (3, 5)
+    assert encoding.real_edges == (7, 8)
+    assert encoding.describe() == (
+        "node labels (3), x (4, 2 standardised), atoms (4), degree (3); "
+        "edges: labels (7), attributes (2, standardised)"
+    )
+    assert (encoding.width, encoding.edge_width) == (14, 9)
+
+
+def test_features_of_models_of_earlier_versions():
+    """Their networks did not standardise."""
+    saved = {"nodes": [{"kind": "x", "width": 2, "values": []}], "edges": []}
+    assert Encoding.from_json(saved).real_nodes == ()
+
+
+def test_edges_that_no_graph_had_at_first():
+    none = replace(two_graphs(), edges=np.zeros((2, 0), int))
+    encoding = Encoding.fit(replace(none, edge_columns={"labels": np.zeros((0, 1), int)}))
+    assert encoding.edge_width == 0
+    with error_with("labels of edges out of", "got 4 in graph 0"):
+        encoding.encode_edges(replace(two_graphs(), edge_columns={"labels": np.full((7, 1), 4)}))
 
 
 def test_edges_have_features_too():
@@ -97,5 +169,7 @@ def test_features_that_do_not_fit():
     with error_with("1 columns 'labels' of each node", "0 in two"):
         encoding.encode(two_graphs(x=np.ones((5, 2))))
     for kinds in ("atoms", "", "x+x", "labels,x"):
-        with error_with("features of two out of labels, x, degree, constant", repr(kinds)):
+        with error_with(
+            "features of two out of labels, x, degree, log_degree, constant", repr(kinds)
+        ):
             Encoding.fit(graphs, kinds)

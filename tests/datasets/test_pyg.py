@@ -163,7 +163,7 @@ def test_other_files(tmp_path):
 
 def test_a_dataset_for_pyg(tmp_path):
     graphs = read_graphs(write_tiny_tu(tmp_path))
-    dataset = GraphDataset(graphs, Encoding.fit(graphs))
+    dataset = GraphDataset(graphs, Encoding.fit(graphs, "labels"))
     assert repr(dataset) == "TINY(2)"
     assert (dataset.num_features, dataset.num_classes, dataset.num_edge_features) == (3, 2, 3)
     second = dataset[1]

@@ -8,6 +8,7 @@ import torch
 from scipy.io import loadmat, savemat
 
 from haarpool.datasets import read_graphs, summary
+from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.qm7 import ELEMENTS, read_qm7
 from helpers.errors import error_with
 from helpers.files import REAL, needs_data, write_qm7
@@ -19,7 +20,7 @@ def test_qm7_by_hand(tmp_path):
     graphs = read_graphs("qm7", tmp_path)
     assert graphs.sizes.tolist() == [3, 3]
     assert graphs.targets.tolist() == [[-230], [-310]]
-    assert graphs.default_features == "constant"
+    assert Encoding.fit(graphs).kinds == "atoms+degree"  # "z" and "pos" only if asked for
     matrix = graphs.batch[1].toarray()
     np.testing.assert_allclose(np.diag(matrix), 0.5 * np.array([1, 6, 7]) ** 2.4)
     np.testing.assert_allclose(matrix[1, 2], 42 / 2.2)

@@ -121,8 +121,7 @@ def test_features_are_the_same_for_every_file(csv):
         (a,), (b,) = (list(getattr(graphs, kind).values()) for graphs in (one, other))
         assert a.shape[1] == b.shape[1]
     np.testing.assert_array_equal(one.columns["atoms"][:3], other.columns["atoms"][-3:])
-    encoding = Encoding.fit(one)
-    assert encoding.kinds == "atoms"
+    encoding = Encoding.fit(one, "atoms")
     assert encoding.encode(other).shape == (8, len(smiles.ATOM_FEATURES))
 
 

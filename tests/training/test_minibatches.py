@@ -41,6 +41,7 @@ def random_graphs(count=20, *, weighted=False, seed=0):
             weights = rng.random((n, n))
             weights = (weights + weights.T)[edges[0], edges[1]]
             data.edge_weight = torch.tensor(weights, dtype=torch.float32)
+            data.edge_attr = torch.tensor(rng.random((len(weights), 2)), dtype=torch.float32)
         graphs.append(data)
     return graphs
 
@@ -65,7 +66,7 @@ def test_the_same_tensors_as_collating(name, weighted):
         by_target = tensors["edge_index"][1].argsort(stable=True)
         for key, value in tensors.items():
             if key.startswith("edge_"):
-                value = value.index_select(-1, by_target)
+                value = value.index_select(-1 if key == "edge_index" else 0, by_target)
             assert own[key].dtype == value.dtype, key
             assert torch.equal(own[key], value), key
 
@@ -199,3 +200,24 @@ def test_negative_weights_do_not_reach_the_padding():
     real = int(store.take(chosen)["edge_weight"].shape[0])
     assert (batch["edge_weight"][:real] < 0).all()
     assert (batch["edge_weight"][real:] == 1).all()
+
+
+def test_padding_has_edge_features_of_a_real_edge():
+    store, chosen = Minibatches.of(random_graphs(20, weighted=True)), np.arange(5)
+    batch, plain = (
+        store.take_padded(torch.from_numpy(chosen), store.capacity(5)),
+        store.take(chosen),
+    )
+    real = len(plain["edge_attr"])
+    assert len(batch["edge_attr"]) == batch["edge_index"].shape[1] > real
+    assert torch.equal(batch["edge_attr"][:real], plain["edge_attr"])
+    assert (batch["edge_attr"][real:] == store["edge_attr"][0]).all()
+
+
+def test_padding_where_no_graph_has_edges():
+    dots = [Data(x=torch.ones(2, 3), edge_index=torch.zeros(2, 0, dtype=torch.long),
+                 edge_attr=torch.zeros(0, 4), edge_weight=torch.zeros(0))] * 4  # fmt: skip
+    store = Minibatches.of(dots)
+    batch = store.take_padded(torch.arange(3), store.capacity(3))
+    assert batch["edge_attr"].tolist() == [[0.0] * 4]
+    assert batch["edge_weight"].tolist() == [1.0]

@@ -45,12 +45,14 @@ def run(arguments: Namespace) -> None:
 
 def _dataset(arguments: Namespace) -> dict[str, Any]:
     from haarpool.datasets import read_graphs, summary
+    from haarpool.datasets.encoding import Encoding
 
     names = ("source", "root", "task", "smiles", "strict")
     read = {name: getattr(arguments, name) for name in names}
     targets = [one for one in (arguments.targets or "").split(",") if one]
     graphs = read_graphs(**read, targets=targets)
-    return {"dataset": graphs.name} | summary(graphs)
+    features = Encoding.fit(graphs).describe()
+    return {"dataset": graphs.name} | summary(graphs) | {"features": features}
 
 
 def _installation(arguments: Namespace) -> dict[str, Any]:

@@ -68,6 +68,8 @@ def run(arguments: Namespace) -> None:
         begin = _resume_run if arguments.resume else _new_run
         current, folder = begin(arguments, group)
         if current is not None:
+            if group.is_main and not arguments.json:
+                print(f"features    {current.encoding.describe()}", flush=True)
             _train(current, folder, arguments)
         if group.is_main:
             _print_result(folder, arguments)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,13 @@ from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
 
 Singles = NDArray[np.float32]
+Label = int | str | None
 
-AUTO = ("labels", "x", "atoms", "attributes")  # the first one of these; else degrees
-REAL = ("attributes", "x")  # kinds of unknown units
+AUTO = ("labels", "x", "atoms", "attributes")  # all of these that the graphs have, and degrees
+REAL = ("x", "attributes", "log_degree")  # of unknown units
+MAX_DEGREE = 16  # larger degrees share the last column of "degree"
+MAX_LABELS = 256  # columns of one label; rare values share the last one
+_TEXT = {"labels": "node labels", "log_degree": "log degree"}
 
 
 @dataclass(frozen=True)
@@ -25,25 +29,51 @@ class FeatureColumns:
     """Features of one kind.
 
     Attributes:
-        kind: "degree", "constant" or a kind of columns of the graphs.
+        kind: "degree", "log_degree", "constant" or a kind of columns of the graphs.
         width: Number of feature columns.
         values: For labels, the known values of each column in ascending order: numbers or text.
+            None at the end means all other values.
         real: Numbers of the columns with real numbers, which networks standardise.
     """
 
     kind: str
     width: int
-    values: tuple[tuple[int | str, ...], ...] = ()
+    values: tuple[tuple[Label, ...], ...] = ()
     real: tuple[int, ...] = ()
+
+    def describe(self, names: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Return kind and number of columns in words.
+
+        Args:
+            names: Names of kinds that differ from the kind.
+
+        Example:
+            >>> FeatureColumns("x", 3, real=(0, 1, 2)).describe()
+            'x (3, standardised)'
+            >>> FeatureColumns("labels", 3, ((0, 7, None),)).describe({"labels": "node labels"})
+            'node labels (3, rare ones together)'
+        """
+        notes = [str(self.width)]
+        if self.real:
+            count = "" if len(self.real) == self.width else f"{len(self.real)} "
+            notes.append(f"{count}standardised")
+        if any(None in column for column in self.values):
+            notes.append("rare ones together")
+        return f"{names.get(self.kind, self.kind)} ({', '.join(notes)})"
 
 
 @dataclass(frozen=True)
 class Encoding:
     """How features are made: fitted to a dataset, then the same for all other graphs.
 
-    "labels" become one-hot columns, one per known value; "degree" is the degree without self-loops,
-    one-hot up to the largest known one, which also represents larger ones; "constant" is a column
-    of ones; every other kind is used unchanged.
+    - "labels" become one-hot columns, one per known value. A label with more than `MAX_LABELS`
+      values has columns for the most frequent ones; the others share a column.
+    - "degree" is the degree without self-loops, one-hot up to the largest known one, at most
+      `MAX_DEGREE`. The last column also represents larger degrees.
+    - "log_degree" is log(1 + degree), one column.
+    - "constant" is a column of ones.
+    - Every other kind is used unchanged. Networks standardise the columns of "x" and "attributes"
+      that have other values than 0 and 1, and "log_degree".
 
     Attributes:
         nodes: Features that `encode` makes, in this order.
@@ -56,6 +86,8 @@ class Encoding:
         array([[0., 1., 0., 1.],
                [0., 0., 1., 1.],
                [0., 1., 0., 1.]], dtype=float32)
+        >>> encoding.describe()
+        'degree (3), constant (1)'
         >>> Encoding.from_json(encoding.to_json()) == encoding
         True
     """
@@ -69,16 +101,18 @@ class Encoding:
 
         Args:
             graphs: All graphs to encode; a label that they do not have is unknown.
-            kinds: Kinds joined by "+", for example "labels+degree"; "auto" chooses one by the
-                columns of the graphs.
+            kinds: Kinds joined by "+", for example "labels+degree"; "auto" is labels, x, atoms
+                and attributes, if the graphs have them, and degrees, also as "log_degree" if
+                there are larger ones than `MAX_DEGREE`.
         """
+        degree = _degree(graphs)
+        largest = int(degree.max(initial=0))
         names = [kind.strip() for kind in kinds.split("+")]
         if "auto" in names:
-            first = next((kind for kind in AUTO if kind in graphs.columns), "degree")
-            first = graphs.default_features or first
-            others = [kind for kind in names if kind not in ("auto", first)]
-            names = [first, *others]
-        known = [*graphs.columns, "degree", "constant"]
+            auto = [kind for kind in AUTO if kind in graphs.columns]
+            auto += ["degree"] if largest <= MAX_DEGREE else ["degree", "log_degree"]
+            names = [*auto, *(kind for kind in names if kind not in ("auto", *auto))]
+        known = [*graphs.columns, "degree", "log_degree", "constant"]
         for kind in names:
             if kind not in known or names.count(kind) > 1:
                 raise HaarPoolError(
@@ -86,21 +120,35 @@ class Encoding:
                     f"{kinds!r}",
                     "join different kinds by +, for example features=degree+constant",
                 )
-        edges = [_fit(kind, values) for kind, values in graphs.edge_columns.items()]
-        nodes = []
-        for kind in names:
-            if kind == "degree":
-                nodes.append(FeatureColumns(kind, int(_degree(graphs).max(initial=0)) + 1))
-            elif kind == "constant":
-                nodes.append(FeatureColumns(kind, 1))
-            else:
-                nodes.append(_fit(kind, graphs.columns[kind]))
-        return cls(tuple(nodes), tuple(edges))
+        made = {
+            "degree": FeatureColumns("degree", min(largest, MAX_DEGREE) + 1),
+            "log_degree": FeatureColumns("log_degree", 1, real=(0,)),
+            "constant": FeatureColumns("constant", 1),
+        }
+        return cls(
+            tuple(made.get(kind) or _fit(kind, graphs.columns[kind]) for kind in names),
+            tuple(_fit(kind, values) for kind, values in graphs.edge_columns.items()),
+        )
 
     @property
     def width(self) -> int:
         """Number of node features."""
         return sum(part.width for part in self.nodes)
+
+    @property
+    def edge_width(self) -> int:
+        """Number of edge features."""
+        return sum(part.width for part in self.edges)
+
+    @property
+    def real_nodes(self) -> tuple[int, ...]:
+        """Columns of `encode` with real numbers, which networks standardise."""
+        return _real(self.nodes)
+
+    @property
+    def real_edges(self) -> tuple[int, ...]:
+        """Columns of `encode_edges` with real numbers, which networks standardise."""
+        return _real(self.edges)
 
     @property
     def kinds(self) -> str:
@@ -112,42 +160,41 @@ class Encoding:
         """
         return "+".join(part.kind for part in self.nodes)
 
-    @property
-    def real_nodes(self) -> tuple[int, ...]:
-        """Columns of `encode` with real numbers, which networks standardise."""
-        return _real(self.nodes)
+    def describe(self) -> str:
+        """Return what a network reads, in one line.
 
-    @property
-    def edge_width(self) -> int:
-        """Number of edge features."""
-        return sum(part.width for part in self.edges)
-
-    @property
-    def real_edges(self) -> tuple[int, ...]:
-        """Columns of `encode_edges` with real numbers, which networks standardise."""
-        return _real(self.edges)
+        Example:
+            >>> nodes = (FeatureColumns("labels", 2, ((0, 5),)), FeatureColumns("x", 1, real=(0,)))
+            >>> Encoding(nodes, (FeatureColumns("labels", 4, ((0, 1, 2, 3),)),)).describe()
+            'node labels (2), x (1, standardised); edges: labels (4)'
+        """
+        nodes = ", ".join(part.describe(_TEXT) for part in self.nodes)
+        edges = ", ".join(part.describe() for part in self.edges)
+        return f"{nodes}; edges: {edges}" if edges else nodes
 
     def encode(self, graphs: Graphs) -> Singles:
         """Return the (N, width) features of all nodes."""
-        size = int(graphs.start[-1])
-        parts: list[NDArray[Any]] = []
-        for part in self.nodes:
+        features = np.zeros((int(graphs.start[-1]), self.width), np.float32)
+        for part, columns in _slices(self.nodes, features):
             if part.kind == "constant":
-                parts.append(np.ones((size, 1), np.float32))
+                columns[:] = 1
             elif part.kind == "degree":
-                degree = np.minimum(_degree(graphs), part.width - 1)
-                parts.append(degree[:, None] == np.arange(part.width))
+                _set_ones(columns, np.minimum(_degree(graphs), part.width - 1))
+            elif part.kind == "log_degree":
+                columns[:, 0] = np.log1p(_degree(graphs))
             else:
-                parts.append(_encode(part, graphs.columns, graphs, graphs.owner, "node"))
-        return np.concatenate(parts, axis=1, dtype=np.float32)
+                _encode(part, columns, graphs.columns, graphs, graphs.owner, "node")
+        return features
 
     def encode_edges(self, graphs: Graphs) -> Singles | None:
         """Return the (E, columns) features of all edges, or None if the encoding has none."""
         if not self.edges:
             return None
         owner = graphs.owner[graphs.edges[0]]
-        parts = [_encode(part, graphs.edge_columns, graphs, owner, "edge") for part in self.edges]
-        return np.concatenate(parts, axis=1, dtype=np.float32)
+        features = np.zeros((graphs.edges.shape[1], self.edge_width), np.float32)
+        for part, columns in _slices(self.edges, features):
+            _encode(part, columns, graphs.edge_columns, graphs, owner, "edge")
+        return features
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoding as plain values."""
@@ -172,24 +219,26 @@ def _part(kind: str, width: int, values: Any = (), real: Any = ()) -> FeatureCol
     return FeatureColumns(
         str(kind),
         int(width),
-        tuple(tuple(v if isinstance(v, str) else int(v) for v in column) for column in values),
+        tuple(tuple(v if v is None or isinstance(v, str) else int(v) for v in c) for c in values),
         tuple(map(int, real)),
     )
 
 
 def _fit(kind: str, values: NDArray[Any]) -> FeatureColumns:
-    if kind != "labels":
-        real = [c for c, column in enumerate(values.T) if not _is_binary(column)]
-        return FeatureColumns(kind, values.shape[1], (), tuple(real if kind in REAL else ()))
-    columns = tuple(tuple(np.unique(column).tolist()) for column in values.T)
-    return FeatureColumns(kind, sum(map(len, columns)), columns)
+    if kind == "labels":
+        columns = tuple(map(_known_labels, values.T))
+        return FeatureColumns(kind, sum(map(len, columns)), columns)
+    real = [c for c, column in enumerate(values.T) if kind in REAL and not _is_binary(column)]
+    return FeatureColumns(kind, values.shape[1], real=tuple(real))
 
 
-def _real(parts: Sequence[FeatureColumns]) -> tuple[int, ...]:
-    first = accumulate((part.width for part in parts), initial=0)
-    return tuple(
-        start + column for start, part in zip(first, parts, strict=False) for column in part.real
-    )
+def _known_labels(column: NDArray[Any]) -> tuple[Label, ...]:
+    """Return the values in ascending order, or the most frequent ones and None."""
+    values, counts = np.unique(column, return_counts=True)
+    if len(values) <= MAX_LABELS:
+        return tuple(values.tolist())
+    frequent = np.argsort(-counts, kind="stable")[: MAX_LABELS - 1]
+    return (*np.sort(values[frequent]).tolist(), None)
 
 
 def _is_binary(column: NDArray[Any]) -> bool:
@@ -203,14 +252,39 @@ def _degree(graphs: Graphs) -> Ints:
     return np.bincount(source[source != target], minlength=int(graphs.start[-1]))
 
 
+def _slices(
+    parts: Sequence[FeatureColumns], features: Singles
+) -> Iterator[tuple[FeatureColumns, Singles]]:
+    """Yield each part with its columns of the features, which are written in place."""
+    start = 0
+    for part in parts:
+        yield part, features[:, start : start + part.width]
+        start += part.width
+
+
+def _real(parts: Sequence[FeatureColumns]) -> tuple[int, ...]:
+    columns: list[int] = []
+    start = 0
+    for part in parts:
+        columns += [start + column for column in part.real]
+        start += part.width
+    return tuple(columns)
+
+
+def _set_ones(features: Singles, column: Ints) -> None:
+    """Set the entry of each row in the given column to one."""
+    features[np.arange(len(column)), column] = 1
+
+
 def _encode(
     part: FeatureColumns,
+    features: Singles,
     columns: Mapping[str, NDArray[Any]],
     graphs: Graphs,
     owner: Ints,
     what: str,
-) -> NDArray[Any]:
-    """Return the (N, width) features of one kind, checked; `owner` is the graph of each row."""
+) -> None:
+    """Write the (N, width) features of one kind, checked; `owner` is the graph of each row."""
     values = columns.get(part.kind)
     width = len(part.values) if part.kind == "labels" else part.width
     if values is None or values.shape[1] != width:
@@ -221,25 +295,33 @@ def _encode(
         )
     if part.kind != "labels":
         with np.errstate(over="ignore"):
-            singles = values.astype(np.float32)
-        for row, column in np.argwhere(~np.isfinite(singles))[:1].tolist():
+            features[:] = values
+        for row, column in np.argwhere(~np.isfinite(features))[:1].tolist():
             raise HaarPoolError(
                 f"finite numbers as {part.kind!r} of each {what}, in float32",
                 f"{values[row, column]:g} in {graphs.where(int(owner[row]))} of {graphs.name}",
                 "clean or scale the features, or drop this graph",
             )
-        return singles
-    parts = []
-    for column, known in zip(values.T, part.values, strict=True):
-        one_hot = column[:, None] == np.array(known)
-        unknown = np.flatnonzero(~one_hot.any(axis=1))
-        if unknown.size:
-            row = int(unknown[0])
+        return
+    start = 0
+    for labels, known in zip(values.T, part.values, strict=True):
+        row, column = _find_labels(labels, known)
+        if row is not None:
             listed = ", ".join(map(str, known[:10])) + (", ..." if len(known) > 10 else "")
             raise HaarPoolError(
                 f"labels of {what}s out of {listed}",
-                f"{column[row]} in {graphs.where(int(owner[row]))} of {graphs.name}",
+                f"{labels[row]} in {graphs.where(int(owner[row]))} of {graphs.name}",
                 "use graphs with the labels that the encoding was fitted to",
             )
-        parts.append(one_hot)
-    return np.concatenate(parts, axis=1)
+        _set_ones(features[:, start:], column)
+        start += len(known)
+
+
+def _find_labels(labels: NDArray[Any], known: Sequence[Label]) -> tuple[int | None, Ints]:
+    """Return the first row with an unknown label, or None, and the (N,) columns of the labels."""
+    values, inverse = np.unique(labels, return_inverse=True)
+    number = {label: column for column, label in enumerate(known)}
+    others = number.get(None, -1)
+    columns = np.array([number.get(value, others) for value in values.tolist()], np.int64)
+    column = columns[inverse]
+    return (None, column) if (columns >= 0).all() else (int((column < 0).argmax()), column)

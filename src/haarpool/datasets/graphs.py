@@ -41,7 +41,6 @@ class Graphs:
         id_name: Kind of these names.
         lines: (G,) Line of each graph in its file.
         numbers: (G,) Number of each graph in the input, for a part of it; None for all of it.
-        default_features: Kind of features to use by default.
     """
 
     name: str
@@ -59,7 +58,6 @@ class Graphs:
     id_name: str = "graph"
     lines: Ints | None = None
     numbers: Ints | None = None
-    default_features: str | None = None
 
     def __len__(self) -> int:
         return len(self.start) - 1

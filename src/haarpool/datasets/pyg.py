@@ -37,7 +37,9 @@ def load_dataset(
     Example:
         >>> dataset = load_dataset("rings")
         >>> dataset[0], dataset.num_classes
-        (Data(x=[16, 3], edge_index=[2, 36], y=[1]), 2)
+        (Data(x=[16, 12], edge_index=[2, 36], y=[1]), 2)
+        >>> dataset.encoding.describe()
+        'node labels (3), degree (9)'
     """
     graphs = read_graphs(source, root, **options)
     return GraphDataset(graphs, Encoding.fit(graphs, features), transform)

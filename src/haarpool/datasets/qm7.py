@@ -53,7 +53,6 @@ def read_qm7(path: Path, task: Task | None = None) -> Graphs:
         task="regression",
         targets=energy[:, None],
         target_names=("atomization energy [kcal/mol]",),
-        default_features="constant",
     )
 
 

@@ -166,11 +166,10 @@ class RunRecord:
 def _check_config(config: Any) -> None:
     """Access everything that the report shows; any error means that the file is damaged."""
     data = config["data"]
-    for name in ("name", "task", "classes", "target_names"):
+    for name in ("name", "task", "classes", "target_names", "features"):
         len(data[name])
     for section in (data["summary"], config["model"], config["training"], config["versions"]):
         section.items()
-    int(data["width"])
     parse_architecture(config["model"]["arch"])
     if config["chain"] is not None:
         config["chain"].items()

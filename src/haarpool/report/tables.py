@@ -137,7 +137,7 @@ def pairs(values: Mapping[str, Any], *leave_out: str) -> list[tuple[str, str]]:
 def blocks(record: RunRecord) -> list[tuple[str, str]]:
     """Return the blocks of the network from input to output, each with a description."""
     data, model = record.config["data"], record.config["model"]
-    first = ("input", f"{count(data['width'], 'feature')} per node")
+    first = ("input", data["features"])
     last = ("output", count(len(data["classes"]), "class", "classes"))
     if record.task == "regression":
         last = ("output", count(len(data["target_names"]), "value"))

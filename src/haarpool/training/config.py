@@ -65,7 +65,8 @@ class RunConfig:
     arch: str = setting("GC64-HP-FC64", "network architecture", metavar="STRING")
     features: str = setting(
         "auto",
-        "node features, joined by +: auto, labels, attributes, atoms, x, degree, constant",
+        "node features, joined by +: auto (all that there are), labels, attributes, atoms, x, "
+        "degree, log_degree, constant",
         metavar="NAME",
     )
     domain: Domain = setting("haar", "domain of pooled features", choices=("haar", "vertex"))

@@ -63,7 +63,8 @@ class Minibatches:
         self._layouts: list[_Layout] = []  # tensors with equal lengths share one
         self._layout_of: dict[str, _Layout] = {}
         for key, values in tensors.items():
-            self._add(key, torch.cat(values, _dimension(key)), np.concatenate(lengths[key]))
+            flat = values[0] if len(values) == 1 else torch.cat(values, _dimension(key))
+            self._add(key, flat, np.concatenate(lengths[key]))
         trees = [key for key in self._flat if kind_and_level(key)[0] == "tree"]
         self._levels = [self._layout_of[f"haar_tree_{j}"] for j in range(len(trees))]
         self._sort_edges()
@@ -171,7 +172,9 @@ class Minibatches:
         for key, flat in self._flat.items():
             part = selected[key]
             if padded and flat.numel() == 0:  # no graph has such entries, but the padding has
-                flat = flat.new_zeros(*flat.shape[:-1], 1)
+                shape = list(flat.shape)
+                shape[_dimension(key)] = 1
+                flat = flat.new_zeros(shape)
             value = flat.index_select(_dimension(key), part.entry)
             if padded:
                 value = self._pad(key, value, selections)

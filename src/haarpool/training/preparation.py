@@ -74,7 +74,7 @@ def prepare_minibatches(
     assert transform.recipe is not None
     features = None
     if transform.recipe.clustering.takes_features:
-        features = np.split(encoding.encode(graphs), graphs.start[1:-1])
+        features = np.split(tensors["x"][0].numpy(), graphs.start[1:-1])
     chains = precompute(
         graphs.batch, transform.recipe, features=features, cache=cache, progress=progress
     )

@@ -53,7 +53,7 @@ def describe_run(run: Run, command: str, read: Mapping[str, Any]) -> dict[str, A
             "classes": list(graphs.classes),
             "target_names": list(graphs.target_names),
             "encoding": run.encoding.to_json(),
-            "features": run.encoding.kinds,
+            "features": run.encoding.describe(),
             "width": run.encoding.width,
             "digest": graphs.digest(),
             "summary": summary(graphs),
@@ -103,6 +103,7 @@ def run_result(run: Run) -> dict[str, Any]:
     return {
         "dataset": run.graphs.name,
         "arch": run.config.arch,
+        "features": run.encoding.describe(),
         "metric": SCORES[task][0],
         "repeats": len(run.results),
         "ensemble": run.config.ensemble,
