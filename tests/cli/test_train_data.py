@@ -186,6 +186,20 @@ def test_the_real_datasets(name):
         assert 10 < result["scores"]["mae"]["test"]["mean"] < 224
 
 
+@pytest.mark.usefixtures("tu_graphs", "blank_report")
+def test_preset_paper_pins_its_clusters_and_takes_another_method():
+    """Its option of `spectral` does not reach a method that does not know it."""
+    arguments = ("train", "MUTAG", "--preset", "paper", "--epochs", 1, "--quiet", "--out")
+    run_main(*arguments, "paper")
+    run_main(*arguments, "other", "--method", "matching")
+    paper, other = (
+        json.loads(Path(run, "config.json").read_text())["training"]["chain"]
+        for run in ("paper", "other")
+    )
+    assert (paper["method"], paper["sizes"], paper["by_size"]) == ("spectral", "paper", False)
+    assert other == {k: v for k, v in paper.items() if k != "by_size"} | {"method": "matching"}
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("blank_report")
 def test_generated_triangles(monkeypatch):

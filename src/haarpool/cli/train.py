@@ -224,11 +224,17 @@ def _show_score(metric: str, score: Mapping[str, Any]) -> str:
 
 def _config(arguments: Namespace) -> RunConfig:
     """Return the settings of the preset, changed by the arguments."""
+    from haarpool.chains.recipe import PARAMETERS
+
     settings = dict(preset(arguments.preset, str(arguments.source)))
     given = {name: getattr(arguments, name) for name in (*NETWORK, *TRAINING)}
     settings |= {name: value for name, value in given.items() if value is not None}
-    chain = dict(settings.get("chain", {})) | chain_parameters(arguments)
-    settings["chain"] = chain | {"seed": settings.get("seed", 0)}
+    chain = dict(settings.get("chain", {}))
+    if arguments.method not in (None, chain.get("method", "spectral")):
+        # The options of the preset belong to its method.
+        chain = {name: value for name, value in chain.items() if name in PARAMETERS}
+    chain |= chain_parameters(arguments) | {"seed": settings.get("seed", 0)}
+    settings["chain"] = chain
     if arguments.tied is not None:
         settings["tied"] = _tied(arguments.tied)
     return RunConfig(**settings)

@@ -27,6 +27,7 @@ def _paper(
         "chain": {
             "sizes": "paper",
             "method": "spectral",
+            "by_size": False,
             "order": "degree",
             "measure": "children",
         },

@@ -31,7 +31,7 @@ from haarpool.errors import HaarPoolError
 
 __all__ = ["Clustering", "Method", "cluster", "clusterings", "find_method", "register"]
 
-add_method(Method("spectral", spectral, "2", spectral_batch))
+add_method(Method("spectral", spectral, "3", spectral_batch))
 register("spectral-kmeans", version="1")(spectral_kmeans)
 for function in (dbscan, hdbscan, kmeans, leiden, louvain, matching, metis, optics, paris):
     register(function.__name__, version="1")(function)

@@ -26,6 +26,7 @@ from scipy.linalg import lapack
 from scipy.sparse import csgraph
 
 from haarpool._types import Floats, Ints
+from haarpool._validate import choice
 from haarpool.chains.adjacency import entry_rows, from_edges
 from haarpool.chains.clustering.lanczos import (
     BY_STRUCTURE,
@@ -33,7 +34,7 @@ from haarpool.chains.clustering.lanczos import (
     leading_eigenvectors,
     potential,
 )
-from haarpool.chains.clustering.packing import packed
+from haarpool.chains.clustering.packing import divided, is_crowded, packed
 from haarpool.chains.clustering.registry import numbered
 from haarpool.chains.graph_batch import GraphBatch
 
@@ -42,30 +43,38 @@ MAX_LANCZOS = 32  # eigenvectors; for more clusters the graph is divided
 NUM_PARTS = 8  # into which a large graph is divided
 
 
-def spectral(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> Ints:
+def spectral(
+    adjacency: sparse.csr_array, num_clusters: int, *, seed: int, by_size: bool = True
+) -> Ints:
     """Normalised cut: eigenvectors, pivoted QR; ties broken by the graph.
 
     Each component gets as many clusters as it has eigenvalues among the leading ones, at least one.
     If there are more components than clusters, components are joined to clusters of similar size.
-    Graphs above 1,024 nodes are first divided by Lanczos vectors. `seed` is not used.
+    If many small components would take more than half of the clusters that large ones are due,
+    clusters are divided by size instead, and small components share some; `by_size=False` leaves
+    this out. Graphs above 1,024 nodes are first divided by Lanczos vectors. `seed` is not used.
     """
-    return spectral_batch(GraphBatch.of(adjacency), np.array([num_clusters]), seed=seed)
+    batch, number = GraphBatch.of(adjacency), np.array([num_clusters])
+    return spectral_batch(batch, number, seed=seed, by_size=by_size)
 
 
-def spectral_batch(batch: GraphBatch, num_clusters: Ints, *, seed: int) -> Ints:
+def spectral_batch(
+    batch: GraphBatch, num_clusters: Ints, *, seed: int, by_size: bool = True
+) -> Ints:
     """Run `spectral` on all graphs of a batch; ids of a graph count from its first node."""
+    choice("by_size", by_size, (True, False))
     if batch.dense is not None:  # faster than in a batch and with the same result
-        return _solve_one(batch.dense, int(num_clusters[0]))
+        return _solve_one(batch.dense, int(num_clusters[0]), by_size)
     if batch.sizes.max() <= MAX_DENSE:
-        return _solve(batch, num_clusters)
+        return _solve(batch, num_clusters, by_size)
     labels = np.empty(batch.start[-1], np.int64)
     small = np.flatnonzero(batch.sizes <= MAX_DENSE)
     if small.size:
         selected, nodes = batch.take(small)
         shift = np.repeat(batch.start[small] - selected.start[:-1], selected.sizes)
-        labels[nodes] = _solve(selected, num_clusters[small]) + shift
+        labels[nodes] = _solve(selected, num_clusters[small], by_size) + shift
     for g in np.flatnonzero(batch.sizes > MAX_DENSE).tolist():
-        graph_labels = _divide(batch[g], int(num_clusters[g]))
+        graph_labels = _divide(batch[g], int(num_clusters[g]), by_size)
         labels[batch.start[g] : batch.start[g + 1]] = batch.start[g] + graph_labels
     return labels
 
@@ -93,21 +102,25 @@ def embedding(adjacency: sparse.csr_array, dimension: int) -> Floats:
 # ---------------------------------------------------------------------- large graphs
 
 
-def _divide(adjacency: sparse.csr_array, num_clusters: int) -> Ints:
+def _divide(adjacency: sparse.csr_array, num_clusters: int, by_size: bool) -> Ints:
     """Divide a large graph into a few parts, each with a number of clusters by its nodes.
 
-    A part is a component. A connected graph is divided into a few spectral clusters or, if Lanczos
-    does not converge or one cluster is too large, into the two halves of a breadth-first search.
+    A part is a component, or several small ones. A connected graph is divided into a few spectral
+    clusters or, if Lanczos does not converge or one cluster is too large, into the two halves of a
+    breadth-first search.
 
     Returns:
         (N,) labels.
     """
     size = adjacency.shape[0]
     count, part = csgraph.connected_components(adjacency, directed=False)
-    if count >= num_clusters:
-        joined: Ints = packed(np.bincount(part), num_clusters)[part]
-        return joined
-    if count == 1:
+    fixed = _fixed_shares(np.bincount(part), num_clusters, by_size)
+    if fixed is not None:
+        first, share = fixed
+        part = first[part]
+        if (share == 1).all():
+            return np.asarray(part)
+    elif count == 1:
         number = num_clusters if num_clusters <= MAX_LANCZOS else NUM_PARTS
         vectors = leading_eigenvectors(adjacency, number)
         if vectors is not None:
@@ -122,7 +135,12 @@ def _divide(adjacency: sparse.csr_array, num_clusters: int) -> Ints:
     sizes = np.bincount(part)
     keep, part = sizes > 0, np.cumsum(sizes > 0)[part] - 1
     sizes = sizes[keep]
-    shares = _proportional(sizes, num_clusters)
+    if fixed is None:
+        shares = _proportional(sizes, num_clusters)
+    else:
+        shares = np.zeros(len(keep), np.int64)
+        shares[first] = share
+        shares = shares[keep]
     nodes = np.argsort(part, kind="stable")
     entries = adjacency.tocoo()
     inside = part[entries.row] == part[entries.col]
@@ -131,7 +149,7 @@ def _divide(adjacency: sparse.csr_array, num_clusters: int) -> Ints:
     parts = from_edges(row, column, entries.data[inside], size)
     labels = np.empty(size, np.int64)
     start = np.concatenate([[0], np.cumsum(sizes)])
-    labels[nodes] = spectral_batch(GraphBatch(parts, start), shares, seed=0)
+    labels[nodes] = spectral_batch(GraphBatch(parts, start), shares, seed=0, by_size=by_size)
     return labels
 
 
@@ -144,10 +162,24 @@ def _proportional(sizes: Ints, total: int) -> Ints:
     return np.asarray(shares)
 
 
+def _fixed_shares(sizes: Ints, num_clusters: int, by_size: bool) -> tuple[Ints, Ints] | None:
+    """Return the first cluster and the number of clusters of each component of a graph.
+
+    Returns:
+        None if eigenvalues decide the number of clusters.
+    """
+    graph, number = np.zeros_like(sizes), np.array([num_clusters])
+    if by_size and is_crowded(sizes, graph, number)[0]:
+        return divided(sizes, num_clusters)
+    if len(sizes) >= num_clusters:
+        return packed(sizes, num_clusters), np.ones_like(sizes)
+    return None
+
+
 # ---------------------------------------------------------------------- small graphs
 
 
-def _solve_one(dense: Floats, num_clusters: int) -> Ints:
+def _solve_one(dense: Floats, num_clusters: int, by_size: bool) -> Ints:
     """Cluster a single small graph, given as a dense matrix."""
     if _is_in_range(degree := _degree(dense[None])):
         values, vectors = _eigen_in_range(dense[None], degree)
@@ -156,19 +188,20 @@ def _solve_one(dense: Floats, num_clusters: int) -> Ints:
             return np.asarray(_assign(vectors[:, :, :num_clusters])[0])
     component = _components(dense)
     size = np.bincount(component)
-    if len(size) >= num_clusters:
-        joined: Ints = packed(size, num_clusters)[component]
-        return joined
+    fixed = _fixed_shares(size, num_clusters, by_size)
     solved = {}
-    for c in np.flatnonzero(size > 1).tolist():
+    for c in np.flatnonzero(size > 1 if fixed is None else fixed[1] > 1).tolist():
         nodes = np.flatnonzero(component == c)
         solved[c] = nodes, *_eigen(dense[None, nodes[:, None], nodes])
-    # One cluster per component, and one more for each leading eigenvalue.
-    others = [(-value, c) for c in solved for value in solved[c][1][0, 1:].tolist()]
-    share = np.ones_like(size)
-    for _, c in sorted(others)[: num_clusters - len(size)]:
-        share[c] += 1
-    labels: Ints = (np.cumsum(share) - share)[component]
+    if fixed is None:  # one cluster per component, and one more for each leading eigenvalue
+        others = [(-value, c) for c in solved for value in solved[c][1][0, 1:].tolist()]
+        share = np.ones_like(size)
+        for _, c in sorted(others)[: num_clusters - len(size)]:
+            share[c] += 1
+        first = np.cumsum(share) - share
+    else:
+        first, share = fixed
+    labels: Ints = first[component]
     for c, (nodes, _, vectors) in solved.items():
         labels[nodes] += _assign(vectors[[0], :, : share[c]])[0]
     return labels
@@ -185,26 +218,33 @@ def _components(dense: Floats) -> Ints:
         first = known
 
 
-def _solve(batch: GraphBatch, num_clusters: Ints) -> Ints:
+def _solve(batch: GraphBatch, num_clusters: Ints, by_size: bool) -> Ints:
     """Cluster small graphs; ids of a graph count from its first node."""
     component = csgraph.connected_components(batch.adjacency, directed=False)[1]
     nodes = np.argsort(component, kind="stable")  # component by component, graph by graph
     size = np.bincount(component)
     first = np.cumsum(size) - size
     graph = np.searchsorted(batch.start, nodes[first], side="right") - 1
-    quota = num_clusters - np.bincount(
-        graph, minlength=len(num_clusters)
-    )  # in addition to one per component
-    label = batch.start[graph]
+    # In addition to one per component.
+    quota = num_clusters - np.bincount(graph, minlength=len(num_clusters))
+    if by_size:
+        quota[is_crowded(size, graph, num_clusters)] = -1
+    label, fixed = batch.start[graph], np.ones_like(size)
     for g in np.flatnonzero(quota < 0):
-        label[graph == g] += packed(size[graph == g], int(num_clusters[g]))
-    todo = np.flatnonzero((quota > 0)[graph] & (size > 1))
+        own = graph == g
+        shares = _fixed_shares(size[own], int(num_clusters[g]), by_size)
+        assert shares is not None  # eigenvalues decide only where there is a quota
+        label[own] += shares[0]
+        fixed[own] = shares[1]
+    todo = np.flatnonzero(((quota > 0)[graph] & (size > 1)) | (fixed > 1))
     todo = todo[np.argsort(size[todo], kind="stable")]
     stacks = _stacks(batch.adjacency, component, nodes, first, todo, size)
     values, vectors = zip(*map(_eigen, stacks), strict=True) if stacks else ((), ())
     share = _shares(values, todo, size, graph, quota)
     before = np.cumsum(share) - share
-    label += np.where(quota[graph] >= 0, before - before[np.searchsorted(graph, graph)], 0)
+    by_eigenvalues = quota[graph] >= 0
+    label += np.where(by_eigenvalues, before - before[np.searchsorted(graph, graph)], 0)
+    share = np.where(by_eigenvalues, share, fixed)
     labels: Ints = label[component]
     for stack in vectors:
         components, todo = todo[: len(stack)], todo[len(stack) :]
