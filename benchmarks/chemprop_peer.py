@@ -1,0 +1,272 @@
+"""Train chemprop with its default settings on the splits of haarpool, one JSON line per result.
+
+    python -m venv chemprop-env && chemprop-env/bin/pip install torch==2.13.0 chemprop==2.3.1
+    HAARPOOL_DATA=... python benchmarks/chemprop_peer.py --chemprop chemprop-env/bin/chemprop
+        [--out results/chemprop.jsonl] [--only ESOL-random ...] [--threads 1]
+
+chemprop stays in an environment of its own. It gets the molecules that haarpool reads, with the
+part of each molecule in a column. Its predictions of the test part are scored by haarpool.
+
+An ensemble is trained once per split. Its mean is the result with members=5, its first network the
+result with members=1. Finished runs are skipped, so a stopped benchmark continues where it was.
+Without --only, it takes about eight hours on one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from haarpool._types import Floats
+from haarpool.datasets import Graphs, find_dataset, read_graphs
+from haarpool.datasets.splits import Split, make_splits
+from haarpool.errors import HaarPoolWarning
+from haarpool.training.metrics import classification_scores, regression_scores
+
+REPEATS = 5
+EPOCHS = 50
+TARGETS = {
+    "ESOL": ("measured log solubility in mols per litre",),
+    "BACE": ("Class",),
+    "BBBP": ("BBBP",),
+    "Tox21": (
+        "NR-AR", "NR-AR-LBD", "NR-AhR", "NR-Aromatase", "NR-ER", "NR-ER-LBD",
+        "NR-PPAR-gamma", "SR-ARE", "SR-ATAD5", "SR-HSE", "SR-MMP", "SR-p53",
+    ),
+}  # fmt: skip
+METRIC = {"ESOL": "rmse"}  # elsewhere roc_auc
+# (dataset, split, networks): the order of the runs.
+PLAN = (
+    ("ESOL", "random", 5),
+    ("BACE", "random", 5),
+    ("BBBP", "random", 5),
+    ("Tox21", "random", 1),
+    ("BBBP", "scaffold", 1),
+    ("BACE", "scaffold", 1),
+)
+PACKAGES = ("chemprop", "torch", "lightning", "rdkit", "numpy")
+
+
+class Job(NamedTuple):
+    """One call of `chemprop train`.
+
+    Attributes:
+        dataset: Name of the dataset.
+        rule: Rule of `make_splits`.
+        seed: Number of the repeat; it chooses the weights, and the split if that is random.
+        networks: Number of networks to train.
+    """
+
+    dataset: str
+    rule: str
+    seed: int
+    networks: int
+
+    def __str__(self) -> str:
+        return f"{self.dataset}-{self.rule}-{self.seed}"
+
+
+class Training(NamedTuple):
+    """What a call of `chemprop train` leaves.
+
+    Attributes:
+        predictions: (networks, n, T) Predictions of the test part, in its order.
+        arguments: Arguments of the call, without paths.
+        seconds: Wall-clock time.
+        cpu_seconds: Time of the processor; other programs on the machine change it less.
+    """
+
+    predictions: Floats
+    arguments: list[str]
+    seconds: float
+    cpu_seconds: float
+
+
+def read_molecules(dataset: str) -> Graphs:
+    """Read a dataset with targets as numbers, so that several columns of classes are allowed."""
+    path = find_dataset(Path(os.environ["HAARPOOL_DATA"]) / "molecules" / f"{dataset}.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HaarPoolWarning)  # invalid SMILES are skipped
+        return read_graphs(str(path), targets=TARGETS[dataset], task="regression", progress=False)
+
+
+def train(job: Job, graphs: Graphs, split: Split, chemprop: Path, threads: int) -> Training:
+    """Train the networks of a job in a folder that is deleted afterwards."""
+    names = TARGETS[job.dataset]
+    arguments = [
+        "--task-type", "regression" if job.dataset == "ESOL" else "classification",
+        "--epochs", str(EPOCHS),
+        "--ensemble-size", str(job.networks),
+        "--pytorch-seed", str(job.seed * job.networks),  # network i adds i
+    ]  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="chemprop-") as folder:
+        table, out, log = (Path(folder) / name for name in ("data.csv", "out", "log.txt"))
+        _write_table(table, graphs, split, names)
+        command = [str(chemprop), "train", "--data-path", str(table), "--output-dir", str(out)]
+        command += ["--smiles-columns", "smiles", "--splits-column", "split"]
+        command += ["--accelerator", "cpu", "--target-columns", *names, *arguments]
+        environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+        start = time.perf_counter()
+        with open(log, "w") as file:
+            process = subprocess.Popen(command, stdout=file, stderr=file, env=environment)
+            try:
+                _, status, usage = os.wait4(process.pid, 0)
+            except BaseException:  # do not leave it behind
+                process.kill()
+                raise
+        seconds = time.perf_counter() - start
+        if status:
+            last = log.read_text().strip().rpartition("\n")[2]
+            raise RuntimeError(f"chemprop ended with an error: {last}")
+        files = [out / f"model_{i}" / "test_predictions.csv" for i in range(job.networks)]
+        ids = [graphs.ids[g] for g in split.test] if graphs.ids else []
+        predictions = np.stack([_read_predictions(file, ids, names) for file in files])
+    return Training(predictions, arguments, seconds, usage.ru_utime + usage.ru_stime)
+
+
+def _write_table(path: Path, graphs: Graphs, split: Split, names: Sequence[str]) -> None:
+    """Write SMILES, targets and part of each labelled molecule, in the order of `graphs`."""
+    parts = dict.fromkeys(split.train.tolist(), "train")
+    parts |= dict.fromkeys(split.validation.tolist(), "val")
+    parts |= dict.fromkeys(split.test.tolist(), "test")
+    assert graphs.ids is not None
+    assert graphs.targets is not None
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["smiles", *names, "split"])
+        for g in sorted(parts):
+            cells = ["" if np.isnan(value) else float(value) for value in graphs.targets[g]]
+            writer.writerow([graphs.ids[g], *cells, parts[g]])
+
+
+def _read_predictions(path: Path, ids: Sequence[str], names: Sequence[str]) -> Floats:
+    """Read the (n, T) predictions of one network; check that they are for these molecules."""
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    if [row["smiles"] for row in rows] != list(ids):
+        raise RuntimeError(f"{path} does not have the molecules of the test part in their order")
+    return np.array([[float(row[name]) for name in names] for row in rows])
+
+
+def score(dataset: str, prediction: Floats, target: Floats) -> dict[str, Any]:
+    """Compute all scores of (n, T) predictions; for several targets also each ROC-AUC."""
+    if dataset == "ESOL":
+        return regression_scores(prediction, target)
+    each = []
+    for probability, true in zip(prediction.T, target.T, strict=True):
+        known = np.isfinite(true)
+        two = np.stack([1 - probability, probability], axis=1)[known]
+        each.append(classification_scores(two, true[known].astype(np.int64)))
+    scores: dict[str, Any] = {
+        name: mean(scores[name] for scores in each if name in scores) for name in each[0]
+    }
+    if len(each) > 1:
+        areas = [scores.get("roc_auc") for scores in each]
+        scores["roc_auc_of"] = dict(zip(TARGETS[dataset], areas, strict=True))
+    return scores
+
+
+def results_of(job: Job, chemprop: Path, threads: int) -> Iterator[dict[str, Any]]:
+    """Train a job and yield its results: one network and, if there are more, their mean."""
+    graphs = read_molecules(job.dataset)
+    split = make_splits(job.rule, graphs, seed=0, repeats=REPEATS)[job.seed]
+    training = train(job, graphs, split, chemprop, threads)
+    assert graphs.targets is not None
+    target = graphs.targets[split.test]
+    metric = METRIC.get(job.dataset, "roc_auc")
+    config = {"arguments": training.arguments, "threads": threads, "nice": os.nice(0)}
+    for members in sorted({1, job.networks}):
+        scores = score(job.dataset, training.predictions[:members].mean(axis=0), target)
+        share = members / job.networks
+        yield {
+            "dataset": job.dataset, "method": "chemprop", "split": job.rule, "seed": job.seed,
+            "members": members, "metric": metric, "value": scores[metric], "scores": scores,
+            "split_hash": split.digest(), "seconds": round(share * training.seconds, 2),
+            "cpu_seconds": round(share * training.cpu_seconds, 2),
+            "versions": versions(chemprop), "config": config, "status": "done",
+        }  # fmt: skip
+
+
+def versions(chemprop: Path) -> dict[str, str]:
+    """Return the versions of the packages in the environment of chemprop."""
+    code = f"from importlib.metadata import version; print(*map(version, {PACKAGES}))"
+    output = subprocess.check_output([chemprop.parent / "python", "-c", code], text=True)
+    return dict(zip(PACKAGES, output.split(), strict=True))
+
+
+def read_results(path: Path) -> list[dict[str, Any]]:
+    """Read the results so far, without the last line if it was not written to its end."""
+    lines = path.read_text().split("\n")[:-1] if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def print_summary(results: Sequence[dict[str, Any]]) -> None:
+    """Print mean and standard deviation of each kind of run, and the time of one network."""
+    groups = defaultdict[tuple[Any, ...], list[dict[str, Any]]](list)
+    for row in results:
+        if row["status"] == "done":
+            groups[row["dataset"], row["split"], row["members"]].append(row)
+    for (dataset, rule, members), rows in groups.items():
+        values = [row["value"] for row in rows]
+        spread = f" ± {stdev(values):.3f}" if len(values) > 1 else ""
+        seconds = mean(row["cpu_seconds"] / members for row in rows)
+        print(
+            f"{dataset:6} {rule:9} {members} member(s)  {rows[0]['metric']} {mean(values):.3f}"
+            f"{spread}  ({len(rows)} runs, {seconds:.0f} s of one core per network)"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    kinds = [f"{dataset}-{rule}" for dataset, rule, _ in PLAN]
+    parser.add_argument("--chemprop", type=Path, required=True, help="executable of chemprop")
+    parser.add_argument("--out", type=Path, default=Path("results/chemprop.jsonl"))
+    parser.add_argument("--only", nargs="+", choices=kinds, default=kinds)
+    parser.add_argument("--threads", type=int, default=1, help="threads of chemprop [1]")
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends chemprop too
+    for dataset, rule, networks in PLAN:
+        if f"{dataset}-{rule}" not in arguments.only:
+            continue
+        for seed in range(REPEATS):
+            job = Job(dataset, rule, seed, networks)
+            finished = {
+                (row["dataset"], row["split"], row["seed"])
+                for row in read_results(arguments.out)
+                if row["status"] == "done"
+            }
+            if job[:3] in finished:
+                continue
+            try:
+                rows = list(results_of(job, arguments.chemprop, arguments.threads))
+            except RuntimeError as error:
+                rows = [
+                    {"dataset": dataset, "method": "chemprop", "split": rule, "seed": seed}
+                    | {"status": "failed", "error": str(error)}
+                ]
+            with open(arguments.out, "a") as file:  # all lines of a run at once
+                file.write("".join(json.dumps(row) + "\n" for row in rows))
+            values = ", ".join(f"{row.get('value', row['status'])}" for row in rows)
+            print(f"{job}: {values}", flush=True)
+    print_summary(read_results(arguments.out))
+
+
+if __name__ == "__main__":
+    main()
