@@ -1,74 +1,181 @@
-"""Compare settings by their validation score: how the preset "best" was chosen.
+"""Compare settings by their validation scores: how the preset "best" is chosen.
 
-    HAARPOOL_DATA=... python benchmarks/presets.py [--out results/presets.json] [--only NAME ...]
+    HAARPOOL_DATA=... python benchmarks/presets.py [--processes 2] [--only NAME ...] [--rank]
 
-Each candidate is trained on the datasets below with the same splits and ranked by its mean
-validation score. Test scores are not used. Takes about half an hour on one core.
+Each candidate is trained on ten datasets, five splits each, all candidates on the same splits.
+Candidates are ranked on each dataset by their mean validation score, and chosen by their mean rank.
+Test scores are not computed. Each training is one line of `results/presets.jsonl`; those that are
+there are not run again. `--rank` prints the ranks of the lines that are there.
+
+Without RDKit, for example on a machine with a GPU, read the datasets from a file that `--export
+FILE` wrote elsewhere: `--graphs FILE`.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
+import os
+import pickle
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from tqdm import tqdm
 
 from haarpool.datasets import read_graphs
+from haarpool.datasets.graphs import Graphs
 from haarpool.training.config import RunConfig
-from haarpool.training.devices import ProcessGroup
-from haarpool.training.presets import PAPER
-from haarpool.training.results import run_result
+from haarpool.training.devices import ProcessGroup, find_device
+from haarpool.training.metrics import LOWER_IS_BETTER, scores_of
 from haarpool.training.run import start_run
-from haarpool.training.train import train_run
+from haarpool.training.trained_model import to_predictions
 
-REPEATS = {"MUTAG": 10, "PROTEINS": 3}
-GIN = {
-    "epochs": 100, "patience": 100, "batch_size": 32, "lr": 0.005, "weight_decay": 0.0,
-    "schedule": "cosine", "monitor": "score", "domain": "vertex",
+SPLITS = 5
+# The score that the field uses, and for tables the column of the target.
+DATASETS = {
+    "MUTAG": ("accuracy", None),
+    "PROTEINS": ("accuracy", None),
+    "NCI1": ("accuracy", None),
+    "NCI109": ("accuracy", None),
+    "Mutagenicity": ("accuracy", None),
+    "BZR": ("accuracy", None),
+    "IMDB-BINARY": ("accuracy", None),
+    "ESOL": ("rmse", "measured log solubility in mols per litre"),
+    "BBBP": ("roc_auc", "BBBP"),
+    "BACE": ("roc_auc", "Class"),
+}
+GIN: dict[str, Any] = {
+    "arch": "3GIN64-HP-GIN64-SUM-FC64", "domain": "vertex", "epochs": 100, "patience": 100,
+    "batch_size": 32, "lr": 0.005, "weight_decay": 0.0, "schedule": "cosine", "monitor": "score",
 }  # fmt: skip
-CANDIDATES: dict[str, dict[str, Any] | None] = {
-    "paper": None,
-    "no pooling": GIN | {"arch": "4GIN64-SUM-FC64"},
-    "one pooling": GIN | {"arch": "3GIN64-HP-GIN64-SUM-FC64"},
-    "one pooling, with degrees": GIN
-    | {"arch": "3GIN64-HP-GIN64-SUM-FC64", "features": "labels+degree"},
-    "one pooling, Haar domain": GIN | {"arch": "3GIN64-HP-GIN64-SUM-FC64", "domain": "haar"},
-    "two poolings": GIN | {"arch": "2GIN64-HP-GIN64-HP-GIN64-SUM-FC64"},
-    "two poolings to one node": GIN | {"arch": "2GIN64-HP-GIN64-HP-FC64"},
-    "one pooling, GCN": GIN | {"arch": "3GC64-HP-GC64-SUM-FC64"},
-    "one pooling, lower rate": GIN | {"arch": "3GIN64-HP-GIN64-SUM-FC64", "lr": 0.001},
+NET: dict[str, Any] = {
+    "arch": "haarnet", "domain": "vertex", "epochs": 100, "patience": 100, "batch_size": 64,
+    "lr": 0.002, "weight_decay": 1e-4, "schedule": "one-cycle", "optimizer": "adamw",
+    "label_smoothing": 0.05, "dropout": 0.3, "monitor": "score",
 }  # fmt: skip
+CANDIDATES: dict[str, dict[str, Any]] = {
+    "GIN, one pooling": GIN,
+    "net": NET,
+    "net, dropout 0": NET | {"dropout": 0.0},
+    "net, dropout 0.5": NET | {"dropout": 0.5},
+    "net, no pooling": NET | {"arch": "haarnet:levels=0"},
+    "net, one pooling": NET | {"arch": "haarnet:levels=1"},
+    "net, three poolings": NET | {"arch": "haarnet:levels=3"},
+    "net, three convolutions": NET | {"arch": "haarnet:depth=3"},
+    "net, 128 wide": NET | {"arch": "haarnet:width=128"},
+    "net, lower rate": NET | {"lr": 0.0007},
+    "net, epoch by loss": NET | {"monitor": "loss"},
+    "net, batches of 32": NET | {"batch_size": 32},
+}
 
 
-def evaluate(name: str, settings: dict[str, Any] | None) -> dict[str, Any]:
-    """Train one candidate; return its validation scores per dataset and their mean."""
-    scores: dict[str, Any] = {}
-    for dataset, repeats in REPEATS.items():
-        fields = dict(settings or PAPER[dataset.lower()]) | {"threads": 1, "repeats": repeats}
-        run = start_run(read_graphs(dataset), RunConfig(**fields), ProcessGroup(), progress=False)
-        result = run_result(train_run(run, progress=False))
-        scores[dataset] = result["scores"][result["metric"]]["validation"]
-        print(f"{name:28} {dataset:10} {100 * scores[dataset]['mean']:.1f} "
-              f"± {100 * scores[dataset]['std']:.1f}, {repeats} repeats", flush=True)  # fmt: skip
-    mean = sum(scores[dataset]["mean"] for dataset in REPEATS) / len(REPEATS)
-    return {"settings": settings or "settings of the paper", "mean": mean, "validation": scores}
+@cache
+def dataset(name: str, file: str | None) -> Graphs:
+    """Read a dataset."""
+    if file:
+        with gzip.open(file, "rb") as stream:
+            exported: dict[str, Graphs] = pickle.load(stream)
+        return exported[name]
+    target = DATASETS[name][1]
+    if target is None:
+        return read_graphs(name)
+    path = Path(os.environ["HAARPOOL_DATA"]) / "molecules" / f"{name}.csv"
+    return read_graphs(path, targets=[target])
+
+
+def train(name: str, candidate: str, split: int, file: str | None) -> dict[str, Any]:
+    """Train a candidate on one split; return its line."""
+    torch.set_num_threads(1)
+    graphs, metric = dataset(name, file), DATASETS[name][0]
+    config = RunConfig(**CANDIDATES[candidate], threads=1, repeats=SPLITS)
+    group = ProcessGroup(device=find_device("auto"))
+    run = start_run(graphs, config, group, progress=False)
+    start, trainer = time.perf_counter(), run.trainer(split)
+    while not trainer.progress.is_complete(config):
+        trainer.run_epoch(lambda: None)
+    trainer.load_best()
+    part = trainer.split.validation
+    predicted = to_predictions(trainer.outputs(part), trainer.task, trainer.scale)
+    scores = scores_of(trainer.task, predicted, trainer.targets[part])
+    return {
+        "dataset": name, "candidate": candidate, "split": split, "metric": metric,
+        "validation": scores[metric], "scores": scores, "epoch": trainer.progress.best_epoch,
+        "seconds": round(time.perf_counter() - start, 1), "settings": CANDIDATES[candidate],
+        "split_hash": trainer.split.digest(), "device": group.device.type,
+        "torch": torch.__version__,
+    }  # fmt: skip
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a file whose settings are still those of their candidate."""
+    lines = map(json.loads, path.read_text().splitlines()) if path.exists() else []
+    return [line for line in lines if CANDIDATES.get(line["candidate"]) == line["settings"]]
+
+
+def ranks(lines: Iterable[Mapping[str, Any]]) -> list[tuple[float, str, dict[str, float]]]:
+    """Return for each candidate with all lines its mean rank and its mean scores, best first."""
+    scores: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for line in lines:
+        scores[line["candidate"], line["dataset"]].append(line["validation"])
+    complete = [c for c in CANDIDATES if all(len(scores[c, d]) == SPLITS for d in DATASETS)]
+    means = {c: {d: float(np.mean(scores[c, d])) for d in DATASETS} for c in complete}
+    places: dict[str, list[int]] = {c: [] for c in complete}
+    for name, (metric, _) in DATASETS.items():
+        sign = 1 if metric in LOWER_IS_BETTER else -1
+        values = {c: sign * means[c][name] for c in complete}
+        for c in complete:  # equal scores share the better place
+            places[c].append(1 + sum(other < values[c] for other in values.values()))
+    return sorted((float(np.mean(places[c])), c, means[c]) for c in complete)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=Path("results/presets.json"))
-    parser.add_argument("--only", nargs="+", choices=list(CANDIDATES), default=list(CANDIDATES))
+    parser.add_argument("--out", type=Path, default=Path("results/presets.jsonl"))
+    parser.add_argument("--only", nargs="*", default=list(CANDIDATES), metavar="NAME")
+    parser.add_argument("--datasets", nargs="*", default=list(DATASETS), metavar="NAME")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--export", metavar="FILE", help="write the datasets and stop")
+    parser.add_argument("--graphs", metavar="FILE", help="file that --export wrote")
+    parser.add_argument("--rank", action="store_true", help="print the ranks and stop")
     arguments = parser.parse_args()
-    results = {name: evaluate(name, CANDIDATES[name]) for name in arguments.only}
-    ranked = dict(sorted(results.items(), key=lambda item: -item[1]["mean"]))
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    about = {"repeats": REPEATS, "torch": torch.__version__, "candidates": ranked}
-    arguments.out.write_text(json.dumps(about, indent=1))
-    print(f"best: {next(iter(ranked))}; written to {arguments.out}")
+    if arguments.export:
+        with gzip.open(arguments.export, "wb") as stream:
+            pickle.dump({name: dataset(name, None) for name in DATASETS}, stream)
+        return
+    if not arguments.rank:
+        run_all(arguments)
+    for rank, candidate, means in ranks(read_lines(arguments.out)):
+        print(f"{rank:5.2f}  {candidate:28} " + "  ".join(f"{v:.3f}" for v in means.values()))
+
+
+def run_all(arguments: argparse.Namespace) -> None:
+    """Run what is missing, split by split, so that early lines cover all candidates."""
+    done = {(x["dataset"], x["candidate"], x["split"]) for x in read_lines(arguments.out)}
+    tasks = [
+        (name, candidate, split)
+        for split in range(SPLITS)
+        for candidate in arguments.only
+        for name in arguments.datasets
+        if (name, candidate, split) not in done
+    ]
+    tasks.sort(key=lambda task: task[2])
+    with ProcessPoolExecutor(arguments.processes, get_context("spawn")) as pool:
+        futures = [pool.submit(train, *task, arguments.graphs) for task in tasks]
+        for future in tqdm(as_completed(futures), total=len(tasks), unit=" trainings"):
+            line = future.result()
+            with open(arguments.out, "a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
 
 
 if __name__ == "__main__":
