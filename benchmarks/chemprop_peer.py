@@ -18,6 +18,7 @@ import argparse
 import csv
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -32,11 +33,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from haarpool._types import Floats
+from haarpool._files import write_text
+from haarpool._types import Floats, Task
 from haarpool.datasets import Graphs, find_dataset, read_graphs
 from haarpool.datasets.splits import Split, make_splits
 from haarpool.errors import HaarPoolWarning
-from haarpool.training.metrics import classification_scores, regression_scores
+from haarpool.training.metrics import scores_of, scores_of_targets
 
 REPEATS = 5
 EPOCHS = 50
@@ -121,22 +123,23 @@ def train(job: Job, graphs: Graphs, split: Split, chemprop: Path, threads: int) 
         command += ["--smiles-columns", "smiles", "--splits-column", "split"]
         command += ["--accelerator", "cpu", "--target-columns", *names, *arguments]
         environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), _cpu_seconds()
         with open(log, "w") as file:
-            process = subprocess.Popen(command, stdout=file, stderr=file, env=environment)
-            try:
-                _, status, usage = os.wait4(process.pid, 0)
-            except BaseException:  # do not leave it behind
-                process.kill()
-                raise
-        seconds = time.perf_counter() - start
+            status = subprocess.run(command, stdout=file, stderr=file, env=environment).returncode
+        seconds, cpu_seconds = time.perf_counter() - start, _cpu_seconds() - cpu_start
         if status:
             last = log.read_text().strip().rpartition("\n")[2]
             raise RuntimeError(f"chemprop ended with an error: {last}")
         files = [out / f"model_{i}" / "test_predictions.csv" for i in range(job.networks)]
         ids = [graphs.ids[g] for g in split.test] if graphs.ids else []
         predictions = np.stack([_read_predictions(file, ids, names) for file in files])
-    return Training(predictions, arguments, seconds, usage.ru_utime + usage.ru_stime)
+    return Training(predictions, arguments, seconds, cpu_seconds)
+
+
+def _cpu_seconds() -> float:
+    """Return the processor time of all processes that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _write_table(path: Path, graphs: Graphs, split: Split, names: Sequence[str]) -> None:
@@ -165,18 +168,10 @@ def _read_predictions(path: Path, ids: Sequence[str], names: Sequence[str]) -> F
 
 def score(dataset: str, prediction: Floats, target: Floats) -> dict[str, Any]:
     """Compute all scores of (n, T) predictions; for several targets also each ROC-AUC."""
-    if dataset == "ESOL":
-        return regression_scores(prediction, target)
-    each = []
-    for probability, true in zip(prediction.T, target.T, strict=True):
-        known = np.isfinite(true)
-        two = np.stack([1 - probability, probability], axis=1)[known]
-        each.append(classification_scores(two, true[known].astype(np.int64)))
-    scores: dict[str, Any] = {
-        name: mean(scores[name] for scores in each if name in scores) for name in each[0]
-    }
-    if len(each) > 1:
-        areas = [scores.get("roc_auc") for scores in each]
+    task: Task = "regression" if dataset == "ESOL" else "multilabel"
+    scores: dict[str, Any] = dict(scores_of(task, prediction, target))
+    if target.shape[1] > 1:
+        areas = [each.get("roc_auc") for each in scores_of_targets(task, prediction, target)]
         scores["roc_auc_of"] = dict(zip(TARGETS[dataset], areas, strict=True))
     return scores
 
@@ -210,8 +205,8 @@ def versions(chemprop: Path) -> dict[str, str]:
 
 
 def read_results(path: Path) -> list[dict[str, Any]]:
-    """Read the results so far, without the last line if it was not written to its end."""
-    lines = path.read_text().split("\n")[:-1] if path.exists() else []
+    """Read the results so far."""
+    lines = path.read_text().splitlines() if path.exists() else []
     return [json.loads(line) for line in lines]
 
 
@@ -247,22 +242,19 @@ def main() -> None:
             continue
         for seed in range(REPEATS):
             job = Job(dataset, rule, seed, networks)
-            finished = {
-                (row["dataset"], row["split"], row["seed"])
-                for row in read_results(arguments.out)
-                if row["status"] == "done"
-            }
-            if job[:3] in finished:
+            others, own = list[Any](), list[Any]()
+            for row in read_results(arguments.out):
+                is_own = (row["dataset"], row["split"], row["seed"]) == job[:3]
+                (own if is_own else others).append(row)
+            if any(row["status"] == "done" for row in own):
                 continue
             try:
                 rows = list(results_of(job, arguments.chemprop, arguments.threads))
             except RuntimeError as error:
-                rows = [
-                    {"dataset": dataset, "method": "chemprop", "split": rule, "seed": seed}
-                    | {"status": "failed", "error": str(error)}
-                ]
-            with open(arguments.out, "a") as file:  # all lines of a run at once
-                file.write("".join(json.dumps(row) + "\n" for row in rows))
+                about = {"dataset": dataset, "method": "chemprop", "split": rule, "seed": seed}
+                rows = [about | {"status": "failed", "error": str(error)}]
+            lines = [json.dumps(row) + "\n" for row in (*others, *rows)]
+            write_text(arguments.out, "".join(lines))
             values = ", ".join(f"{row.get('value', row['status'])}" for row in rows)
             print(f"{job}: {values}", flush=True)
     print_summary(read_results(arguments.out))
