@@ -74,6 +74,7 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     "net, 128 wide": NET | {"arch": "haarnet:width=128"},
     "net, lower rate": NET | {"lr": 0.0007},
     "net, epoch by loss": NET | {"monitor": "loss"},
+    "net, walks": NET | {"features": "auto+walks"},
     "net, batches of 32": NET | {"batch_size": 32},
 }
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
+from haarpool.datasets.walks import STEPS, return_probabilities
 from haarpool.errors import HaarPoolError
 
 Singles = NDArray[np.float32]
@@ -71,6 +72,7 @@ class Encoding:
     - "degree" is the degree without self-loops, one-hot up to the largest known one, at most
       `MAX_DEGREE`. The last column also represents larger degrees.
     - "log_degree" is log(1 + degree), one column.
+    - "walks" are probabilities that random walks come back, see `return_probabilities`.
     - "constant" is a column of ones.
     - Every other kind is used unchanged. Networks standardise the columns of "x" and "attributes"
       that have other values than 0 and 1, and "log_degree".
@@ -112,7 +114,7 @@ class Encoding:
             auto = [kind for kind in AUTO if kind in graphs.columns]
             auto += ["degree"] if largest <= MAX_DEGREE else ["degree", "log_degree"]
             names = [*auto, *(kind for kind in names if kind not in ("auto", *auto))]
-        known = [*graphs.columns, "degree", "log_degree", "constant"]
+        known = [*graphs.columns, "degree", "log_degree", "walks", "constant"]
         for kind in names:
             if kind not in known or names.count(kind) > 1:
                 raise HaarPoolError(
@@ -123,6 +125,7 @@ class Encoding:
         made = {
             "degree": FeatureColumns("degree", min(largest, MAX_DEGREE) + 1),
             "log_degree": FeatureColumns("log_degree", 1, real=(0,)),
+            "walks": FeatureColumns("walks", STEPS - 1, real=tuple(range(STEPS - 1))),
             "constant": FeatureColumns("constant", 1),
         }
         return cls(
@@ -182,6 +185,8 @@ class Encoding:
                 _set_ones(columns, np.minimum(_degree(graphs), part.width - 1))
             elif part.kind == "log_degree":
                 columns[:, 0] = np.log1p(_degree(graphs))
+            elif part.kind == "walks":
+                columns[:] = return_probabilities(graphs)
             else:
                 _encode(part, columns, graphs.columns, graphs, graphs.owner, "node")
         return features
