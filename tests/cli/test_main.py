@@ -4,7 +4,9 @@ import signal
 import sys
 import warnings
 
+import numpy as np
 import pytest
+import torch
 
 import haarpool as hp
 from haarpool import cli
@@ -67,6 +69,31 @@ def test_file_errors_are_one_line(cache, monkeypatch):
     monkeypatch.setattr("haarpool.chains.cache.ChainCache.info", refuse)
     err = run_main("cache", "--info", "--cache", cache, code=2).err
     assert err == "haarpool: [Errno 13] Permission denied: 'chains.sqlite'\n"
+
+
+ALLOCATIONS = {
+    "Python": lambda: [None] * 10**18,
+    "numpy": lambda: np.empty(10**18),
+    "torch": lambda: torch.empty(10**15),
+}
+
+
+@pytest.mark.parametrize("name", ALLOCATIONS)
+@pytest.mark.parametrize("command", ["train", "info", "chain"])
+def test_too_little_memory_is_one_line(command, name, monkeypatch, root):
+    monkeypatch.setattr("haarpool.datasets.reading.read_tu", lambda *_, **__: ALLOCATIONS[name]())
+    out, err, _ = run_main(command, "RANDOM", "--root", root, code=2)
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("haarpool: out of memory (")
+
+
+def test_other_errors_keep_their_traceback(monkeypatch, root):
+    def fail(*_, **__):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("haarpool.datasets.reading.read_tu", fail)
+    with pytest.raises(RuntimeError, match="a bug"):
+        run_main("info", "RANDOM", "--root", root)
 
 
 def test_a_closed_pipe_is_no_error():

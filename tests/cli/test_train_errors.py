@@ -63,6 +63,26 @@ def test_truncated_files_name_file_and_line(files):
         path.write_text(whole)
 
 
+def test_files_of_other_programs(files):
+    """Everything that is unusual at once: it trains."""
+    for path in files.glob("*.txt"):
+        text = path.read_text().replace(",", "")
+        if path.name == "MINE_graph_indicator.txt":
+            text = "\n".join(str(2 * int(line)) for line in text.splitlines())
+        if "labels" in path.name:
+            text = "\n".join(f"kind {line}" for line in text.splitlines())
+        if path.name == "MINE_graph_labels.txt":
+            text = "\n".join(f"empty\n{line}" for line in text.splitlines())
+        path.write_text("\n" + text + "\n\n")
+    small = ("--arch", "GC8-HP-FC8", "--epochs", 1, "--quiet", "--out", "run")
+    err = run_main("train", files.parent, *small).err
+    assert err == "haarpool: 240 of 480 graphs of MINE have no nodes and are left out\n"
+    run_main("predict", "run", files.parent, "--out", "new.csv")
+    header, *rows = Path("new.csv").read_text().splitlines()
+    assert header == "graph,prediction,p(kind 0),p(kind 1)"
+    assert [row.split(",")[0] for row in rows] == [str(2 * g + 1) for g in range(240)]
+
+
 def test_labels_missing(files):
     (files / "MINE_graph_labels.txt").unlink()
     assert "labels of the graphs of MINE" in error_of("train", files.parent)
@@ -92,6 +112,27 @@ def test_nan_features(files):
     graphs[7].x[1] = float("inf")
     torch.save(graphs, "graphs.pt")
     assert "graph 7" in error_of("train", "graphs.pt")
+
+
+def test_lists_of_data():
+    edge = torch.tensor([[0, 1], [1, 0]])
+
+    def error(classes=2, **fields):
+        fields = {"edge_index": edge, "num_nodes": 2} | fields
+        torch.save([Data(**fields, y=i % classes) for i in range(30)], "g.pt")
+        return error_of("train", "g.pt")
+
+    assert "x of shape (2, 1)" in error(x="text")
+    assert "x of shape (2, 1)" in error(x=torch.ones(2, 1, 1))
+    assert "out of memory" in error(num_nodes=10**12)
+    assert "pass --task classification or --task regression" in error(classes=30)
+
+
+def test_tables_whose_task_is_not_clear():
+    Path("m.csv").write_text("smiles;y\n" + "".join(f"C;{i},5\n" for i in range(30)))
+    assert "--task classification" in error_of("train", "m.csv", "--target", "y")
+    Path("m.csv").write_text("smiles,y\n" + "".join(f"C,{i}\n" for i in range(30)))
+    assert "--task regression" in error_of("train", "m.csv", "--target", "y")
 
 
 def test_csv_files():

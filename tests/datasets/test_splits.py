@@ -258,6 +258,8 @@ BAD_FILES = {
     "not whole": ('{"train": [0.5], "validation": [1], "test": [2]}', "float64"),
     "twice": ('{"train": [0, 7], "validation": [7], "test": [2]}', "graph 7 2 times"),
     "a number": ("7", "got int"),
+    "no splits": ("[]", "an empty list"),
+    "rows": ('{"train": [[0, 1], [2]], "validation": [1], "test": [2]}', "same length"),
 }
 
 

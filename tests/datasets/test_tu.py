@@ -98,6 +98,9 @@ DAMAGE = {
     "too small": ({"node_labels": f"3\n3\n{-(2**63) - 1}\n3\n9\n"}, "64 bits", "line 3: '-9223"),
     "infinity": ({"graph_labels": "1\ninf\n"}, "finite numbers", "graph_labels", "line 2: 'inf'"),
     "an empty line": ({"node_labels": "3\n\n3\n3\n9\n"}, "5 lines", "4 lines besides", "line 2"),
+    "real labels": (
+        {"node_labels": "0.5\n1\n2\n3\n4\n"}, "whole numbers", "into TINY_node_attributes.txt",
+    ),
     "semicolons": ({"A": "1;2\n2;1\n"}, "2 numbers per line", "line 1: '1;2'"),
     "some text": ({"graph_labels": "7\nx\n"}, "1 numbers per line", "line 2: 'x'"),
 }  # fmt: skip

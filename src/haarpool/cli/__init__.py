@@ -63,6 +63,12 @@ def _run(parsed: argparse.Namespace) -> int:
             raise
         _print_error(with_flags(error) if isinstance(error, HaarPoolError) else str(error))
         return 2
+    except (MemoryError, RuntimeError) as error:
+        if parsed.debug or not _is_out_of_memory(error):
+            raise
+        reason = " ".join(str(error).split())[:200] or "an allocation failed"
+        _print_error(f"out of memory ({reason}); use smaller batches, or fewer or smaller graphs")
+        return 2
     except KeyboardInterrupt as interrupt:
         if parsed.debug:
             raise
@@ -70,6 +76,13 @@ def _run(parsed: argparse.Namespace) -> int:
         terminated = Terminated in (type(interrupt), type(interrupt.__context__))
         return 143 if terminated else 130
     return 0
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Return whether an allocation failed; on a CPU torch raises a plain RuntimeError."""
+    names = [cls.__name__ for cls in type(error).mro()]  # torch may not be imported
+    failed = "OutOfMemoryError" in names or "allocate memory" in str(error)
+    return isinstance(error, MemoryError) or failed
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def _rows(graphs: Sequence[Any], key: str, counts: Sequence[int]) -> Floats | No
             raise _wrong(g, f"{key} in all graphs or in none", "none", "add it to all graphs")
         array = as_array(value, f"{key} of graph {g}")
         array = array[:, None] if array.ndim == 1 else array
-        width = parts[0].shape[1] if parts else array.shape[-1]
+        width = parts[0].shape[1] if parts else array.shape[1] if array.ndim > 1 else 1
         if array.shape != (count, width) or array.dtype.kind not in "biuf":
             got = f"shape {array.shape}, dtype {array.dtype}"
             expected = f"{key} of shape ({count}, {width})"

@@ -110,11 +110,11 @@ def _load(path: Path) -> tuple[Ints, Floats, Floats]:
         raise HaarPoolError(
             "qm7.mat with the arrays R, Z and T",
             f"{path} ({type(error).__name__}: {' '.join(str(error).split())[:80]})",
-            "the file is damaged; download it again",
+            "check the file, or remove it to download QM7",
         ) from error
     charges: Ints = charge.astype(np.int64)
     unknown = ~np.isin(charges, (0, *ELEMENTS))
     if unknown.any() or not (np.isfinite(position).all() and np.isfinite(energy).all()):
         got = f"a nuclear charge of {charge[unknown][0]:g}" if unknown.any() else "NaN or infinity"
-        raise HaarPoolError(f"molecules of H, C, N, O and S in {path}", got, "download it again")
+        raise HaarPoolError(f"molecules of H, C, N, O and S in {path}", got, "remove them")
     return charges, position, energy.reshape(-1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from haarpool import _validate
 from haarpool._types import Ints
+from haarpool.chains.adjacency import as_array
 from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
 
@@ -277,6 +278,8 @@ def _from_file(path: Path, graphs: Graphs, repeats: int) -> list[Split]:
     except (OSError, ValueError) as error:
         raise HaarPoolError(RULES, f"{path} ({error})", "check the file") from error
     parts = content if isinstance(content, list) else [content]
+    if not parts:
+        raise HaarPoolError(f"a split in {path}", "an empty list", "add one")
     splits = [_check_split(split, graphs, str(path)) for split in parts]
     if len(splits) not in (1, repeats) and repeats != 1:
         raise HaarPoolError(
@@ -297,7 +300,7 @@ def _check_split(split: Any, graphs: Graphs, where: str) -> Split:
         )
     parts = []
     for name in PARTS:
-        numbers = np.asarray(split[name])
+        numbers = as_array(split[name], f"{name} in {where}")
         if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu":
             raise HaarPoolError(
                 f"numbers of graphs under {name} in {where}",

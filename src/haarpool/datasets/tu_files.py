@@ -156,7 +156,11 @@ class TuFiles:
         for number, line in lines:
             row = [as_number(cell) for cell in _cells(line)]
             if expected := _violation(row, width, dtype):
-                raise self.wrong(kind, f"{width} {expected} per line", _quote(number, line))
+                remedy = "correct this line"
+                if or_text and expected == "whole numbers":
+                    real = self.path(kind.replace("labels", "attributes")).name
+                    remedy = f"real numbers belong into {real}"
+                raise self.wrong(kind, f"{width} {expected} per line", _quote(number, line), remedy)
             rows.append(row)
         return np.array(rows, dtype).reshape(-1, width)
 
