@@ -31,6 +31,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from chemprop_peer import TARGETS
 from haarpool.datasets import read_graphs
 from haarpool.datasets.graphs import Graphs
 from haarpool.training.config import RunConfig
@@ -40,18 +41,18 @@ from haarpool.training.run import start_run
 from haarpool.training.trained_model import to_predictions
 
 SPLITS = 5
-# The score that the field uses, and for tables the column of the target.
+# The scores that the field uses.
 DATASETS = {
-    "MUTAG": ("accuracy", None),
-    "PROTEINS": ("accuracy", None),
-    "NCI1": ("accuracy", None),
-    "NCI109": ("accuracy", None),
-    "Mutagenicity": ("accuracy", None),
-    "BZR": ("accuracy", None),
-    "IMDB-BINARY": ("accuracy", None),
-    "ESOL": ("rmse", "measured log solubility in mols per litre"),
-    "BBBP": ("roc_auc", "BBBP"),
-    "BACE": ("roc_auc", "Class"),
+    "MUTAG": "accuracy",
+    "PROTEINS": "accuracy",
+    "NCI1": "accuracy",
+    "NCI109": "accuracy",
+    "Mutagenicity": "accuracy",
+    "BZR": "accuracy",
+    "IMDB-BINARY": "accuracy",
+    "ESOL": "rmse",
+    "BBBP": "roc_auc",
+    "BACE": "roc_auc",
 }
 GIN: dict[str, Any] = {
     "arch": "3GIN64-HP-GIN64-SUM-FC64", "domain": "vertex", "epochs": 100, "patience": 100,
@@ -86,17 +87,16 @@ def dataset(name: str, file: str | None) -> Graphs:
         with gzip.open(file, "rb") as stream:
             exported: dict[str, Graphs] = pickle.load(stream)
         return exported[name]
-    target = DATASETS[name][1]
-    if target is None:
+    if name not in TARGETS:
         return read_graphs(name)
     path = Path(os.environ["HAARPOOL_DATA"]) / "molecules" / f"{name}.csv"
-    return read_graphs(path, targets=[target])
+    return read_graphs(path, targets=list(TARGETS[name]))
 
 
 def train(name: str, candidate: str, split: int, file: str | None) -> dict[str, Any]:
     """Train a candidate on one split; return its line."""
     torch.set_num_threads(1)
-    graphs, metric = dataset(name, file), DATASETS[name][0]
+    graphs, metric = dataset(name, file), DATASETS[name]
     config = RunConfig(**CANDIDATES[candidate], threads=1, repeats=SPLITS)
     group = ProcessGroup(device=find_device("auto"))
     run = start_run(graphs, config, group, progress=False)
@@ -130,7 +130,7 @@ def ranks(lines: Iterable[Mapping[str, Any]]) -> list[tuple[float, str, dict[str
     complete = [c for c in CANDIDATES if all(len(scores[c, d]) == SPLITS for d in DATASETS)]
     means = {c: {d: float(np.mean(scores[c, d])) for d in DATASETS} for c in complete}
     places: dict[str, list[int]] = {c: [] for c in complete}
-    for name, (metric, _) in DATASETS.items():
+    for name, metric in DATASETS.items():
         sign = 1 if metric in LOWER_IS_BETTER else -1
         values = {c: sign * means[c][name] for c in complete}
         for c in complete:  # equal scores share the better place
@@ -152,7 +152,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.export:
         with gzip.open(arguments.export, "wb") as stream:
-            pickle.dump({name: dataset(name, None) for name in DATASETS}, stream)
+            pickle.dump({name: dataset(name, None) for name in {*DATASETS, *TARGETS}}, stream)
         return
     if not arguments.rank:
         run_all(arguments)

@@ -1,0 +1,145 @@
+"""Measure the default network on all datasets, beside the same without pooling and chemprop.
+
+    HAARPOOL_DATA=... python benchmarks/default_scores.py [--processes 2]
+        [--only NAME ...] [--table]
+
+Five members are trained on each split; one line of `results/default_scores.jsonl` has the scores of
+their mean (members=5), another those of the first alone (members=1). Finished lines are skipped.
+`--table` prints the means over the splits and the paired differences to chemprop on the same splits
+(`results/chemprop.jsonl`, by `benchmarks/chemprop_peer.py`).
+
+`--graphs FILE` reads the datasets from a file of `benchmarks/presets.py --export`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.stats import t as student
+from tqdm import tqdm
+
+from chemprop_peer import TARGETS
+from haarpool.datasets.splits import make_splits
+from haarpool.training.config import RunConfig
+from haarpool.training.devices import ProcessGroup, find_device
+from haarpool.training.metrics import LOWER_IS_BETTER
+from haarpool.training.presets import BEST
+from haarpool.training.run import start_run
+from haarpool.training.train import train_run
+from presets import DATASETS, dataset
+
+MEMBERS = 5
+METRICS = DATASETS | {"Tox21": "roc_auc"}
+# Each dataset with its splits; "scaffold" is one split, with other weights in every repeat.
+PLAN = [(name, "random", 5 if name in TARGETS else 10) for name in METRICS]
+PLAN += [("BBBP", "scaffold", 5), ("BACE", "scaffold", 5)]
+METHODS = {"haarpool": "haarnet", "haarpool, no pooling": "haarnet:levels=0"}
+
+
+def train(name: str, rule: str, seed: int, method: str, file: str | None) -> list[dict[str, Any]]:
+    """Train the members of one split; return the line of their mean and of the first alone."""
+    torch.set_num_threads(1)
+    graphs, metric = dataset(name, file), METRICS[name]
+    repeats = next(n for other, split, n in PLAN if (other, split) == (name, rule))
+    split = make_splits(rule, graphs, seed=0, repeats=repeats)[seed]
+    config = replace(RunConfig(**BEST), arch=METHODS[method], ensemble=MEMBERS, seed=seed)
+    start = time.perf_counter()
+    group = ProcessGroup(device=find_device("auto"))
+    run = train_run(
+        start_run(graphs, config, group, progress=False, splits=[split]), progress=False
+    )
+    result = run.results[0]
+    shared = {
+        "dataset": name, "method": method, "split": rule, "seed": seed, "metric": metric,
+        "split_hash": split.digest(), "device": group.device.type, "torch": torch.__version__,
+        "config": config.to_json(), "status": "ok",
+    }  # fmt: skip
+    seconds = time.perf_counter() - start
+    return [
+        shared
+        | {"members": members, "value": one.test[metric], "validation": one.validation[metric]}
+        | {"scores": one.test, "seconds": round(seconds * members / MEMBERS, 1)}
+        for members, one in ((MEMBERS, result), (1, result.members[0]))
+    ]
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a file that ended well."""
+    lines = map(json.loads, path.read_text().splitlines()) if path.exists() else ()
+    return [line for line in lines if line["status"] == "ok"]
+
+
+def run_all(arguments: argparse.Namespace) -> None:
+    """Run what is missing."""
+    done = {(x["dataset"], x["split"], x["seed"], x["method"]) for x in read_lines(arguments.out)}
+    tasks = [
+        (name, rule, seed, method)
+        for name, rule, repeats in PLAN
+        if name in arguments.only
+        for seed in range(repeats)
+        for method in METHODS
+        if (name, rule, seed, method) not in done
+    ]
+    with ProcessPoolExecutor(arguments.processes, get_context("spawn")) as pool:
+        futures = [pool.submit(train, *task, arguments.graphs) for task in tasks]
+        for future in tqdm(as_completed(futures), total=len(tasks), unit=" splits"):
+            with open(arguments.out, "a", encoding="utf-8") as file:
+                file.writelines(json.dumps(line) + "\n" for line in future.result())
+
+
+def interval(differences: Sequence[float]) -> str:
+    """Return the mean and its 95 % interval."""
+    n, mean = len(differences), float(np.mean(differences))
+    half = student.ppf(0.975, n - 1) * np.std(differences, ddof=1) / n**0.5 if n > 1 else np.nan
+    return f"{mean:+.3f} [{mean - half:+.3f}, {mean + half:+.3f}]"
+
+
+def print_table(path: Path, peer: Path) -> None:
+    """Print the mean of each method, and the paired difference of ours to each other."""
+    values: dict[tuple[str, str, int], dict[str, dict[Any, float]]] = defaultdict(dict)
+    for line in [*read_lines(path), *read_lines(peer)]:
+        key = (line["dataset"], line["split"], line["members"])
+        # The scaffold split is always the same, so its runs are not pairs.
+        pair = line["split_hash"] if line["split"] == "random" else line["seed"]
+        values[key].setdefault(line["method"], {})[pair] = line["value"]
+    for (name, rule, members), methods in sorted(values.items()):
+        sign = -1 if METRICS[name] in LOWER_IS_BETTER else 1
+        for method, scores in methods.items():
+            text = f"{np.mean(list(scores.values())):.4f} ({len(scores)})"
+            ours = methods.get("haarpool", {})
+            if method != "haarpool" and (both := ours.keys() & scores.keys()):
+                text += (
+                    f"  haarpool ahead by {interval([sign * (ours[s] - scores[s]) for s in both])}"
+                )
+            print(f"{name:13} {rule:9} members {members}  {method:22} {text}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("results/default_scores.jsonl"))
+    parser.add_argument("--peer", type=Path, default=Path("results/chemprop.jsonl"))
+    parser.add_argument("--only", nargs="*", default=list(METRICS), metavar="NAME")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--graphs", metavar="FILE", help="file that presets.py --export wrote")
+    parser.add_argument("--table", action="store_true", help="print the table and stop")
+    arguments = parser.parse_args()
+    if not arguments.table:
+        run_all(arguments)
+    print_table(arguments.out, arguments.peer)
+
+
+if __name__ == "__main__":
+    main()
