@@ -8,6 +8,7 @@ import pytest
 import sklearn.exceptions
 import torch
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +16,7 @@ from torch_geometric.data import Data
 
 import haarpool as hp
 from haarpool import HaarClassifier, HaarRegressor
+from haarpool.datasets import as_graphs
 from haarpool.training.config import RunConfig
 from haarpool.training.presets import BEST
 from helpers.commands import run_main
@@ -91,6 +93,60 @@ def test_several_values_and_missing_ones():
     assert model.predict(graphs).shape == (60, 2)
     assert np.abs(model.predict(graphs) - values).mean() < 0.7
     assert np.isfinite(model.score(graphs, known))
+
+
+def test_several_targets_with_two_classes(tmp_path):
+    graphs, ring, size = rings_and_paths()
+    labels = np.stack([ring, size > np.median(size)], axis=1).astype(float)
+    known = labels.copy()
+    known[::7, 0], known[3::7, 1] = np.nan, np.nan
+    model = HaarClassifier(**FAST | {"arch": "2GC16-SUM-FC16-FC16"}, class_weights=True)
+    model.fit(graphs, known)
+    assert model.classes_.tolist() == [0, 1]
+    probability = model.predict_proba(graphs)
+    assert probability.shape == (60, 2)
+    predicted = model.predict(graphs)
+    np.testing.assert_array_equal(predicted, probability > 0.5)
+    assert predicted.dtype.kind == "i"
+    assert (predicted == labels).mean() > 0.9
+    score = np.mean([roc_auc_score(labels[:, t], probability[:, t]) for t in range(2)])
+    assert model.score(graphs, labels) == pytest.approx(score)
+    model.save(tmp_path / "run")
+    again = hp.load(tmp_path / "run")
+    assert isinstance(again, HaarClassifier)
+    np.testing.assert_array_equal(again.predict_proba(graphs), probability)
+    for data, row in zip(graphs, known, strict=True):
+        data.y = torch.tensor(row).reshape(1, -1)
+    assert model.score(graphs) == pytest.approx(model.score(graphs, known))
+    values = HaarRegressor(**FAST | {"epochs": 2}).fit(graphs)
+    assert values.predict(graphs).shape == (60, 2)
+    for wrong in (labels + 1, labels.astype(str).astype(object) + "x"):
+        with pytest.raises(hp.HaarPoolError, match="0, 1 or NaN"):
+            model.fit(graphs, wrong)
+    with pytest.raises(hp.HaarPoolError, match="labels for multilabel"):
+        again.score(graphs, ring)
+
+
+def test_an_ensemble(tmp_path):
+    graphs, ring, size = rings_and_paths()
+    short = FAST | {"epochs": 3}
+    model = HaarClassifier(**short, ensemble=3).fit(graphs, ring)
+    members = model.trained.predict_members(as_graphs(graphs))
+    assert members.shape == (3, 60, 2)
+    np.testing.assert_array_equal(model.predict_proba(graphs), members.mean(axis=0))
+    spread = model.predict_uncertainty(graphs)
+    assert spread.shape == (60,)
+    chosen = members.mean(axis=0).argmax(axis=1)
+    expected = members[:, np.arange(60), chosen].std(axis=0, ddof=1)
+    np.testing.assert_allclose(spread, expected)
+    model.save(tmp_path / "run")
+    again = hp.load(tmp_path / "run")
+    assert again.get_params()["ensemble"] == 3
+    np.testing.assert_array_equal(again.predict_uncertainty(graphs), spread)
+    values = HaarRegressor(**short, ensemble=2).fit(graphs, np.stack([size, ring], axis=1))
+    assert values.predict_uncertainty(graphs).shape == (60, 2)
+    with pytest.raises(hp.HaarPoolError, match="fit with ensemble=5"):
+        HaarClassifier(**short).fit(graphs, ring).predict_uncertainty(graphs)
 
 
 @pytest.mark.slow

@@ -87,6 +87,45 @@ def test_an_interrupted_run_resumes_to_the_same_numbers(arch, monkeypatch):
     check_finished("cut", "whole")
 
 
+def test_an_ensemble_resumes_after_every_file_that_it_writes(monkeypatch):
+    """Interrupted before every third file with weights, of an epoch or of a complete member."""
+    arguments = ("rings", "--arch", "GC8-HP-FC8", "--epochs", 2, "--repeats", 2, "--ensemble", 2,
+                 "--quiet")  # fmt: skip
+    train(*arguments, "--out", "whole")
+    assert not list(Path("whole").glob("member-*"))
+    replace, written = os.replace, []
+
+    def interrupted(source, target, **options):
+        if str(target).endswith(".safetensors"):
+            written.append(Path(target).name)
+            if len(written) == 3:
+                raise KeyboardInterrupt
+        return replace(source, target, **options)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    code, everything = run_main("train", *arguments, "--out", "cut", code=None).code, []
+    for _ in range(20):
+        everything += written[:2]
+        written.clear()
+        if code == 130:
+            code = run_main("train", "--resume", "cut", "--quiet", code=None).code
+    monkeypatch.setattr(os, "replace", replace)
+    assert code == 0
+    assert {f"member-{r}-{m}.safetensors" for r in range(2) for m in range(2)} < set(everything)
+    assert everything.count("checkpoint.safetensors") >= 12
+    check_finished("cut", "whole")
+
+
+@pytest.mark.slow
+def test_an_ensemble_that_is_killed_in_its_second_member():
+    arguments = (*settings("GC8-HP-FC8"), "--ensemble", 2)
+    train(*arguments, "--out", "whole")
+    run_until_signal(signal.SIGKILL, checkpoint(9), "train", *arguments, "--out", "cut")
+    check_unfinished("cut")
+    assert Path("cut/member-0-0.safetensors").exists()
+    check_finished("cut", "whole")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_prints_how_to_resume(number):

@@ -14,16 +14,21 @@ def score(values):
     return {"mean": float(np.mean(values)), "std": std, "each": [*values]}
 
 
-def record(task="classification", repeats=3, epochs=30, classes=2, targets=1, changes=()):
+def record(
+    task="classification", repeats=3, epochs=30, classes=2, targets=1, changes=(), members=1
+):
     """Make a record like that of a real run; `changes` replace entries of the data section."""
     random = np.random.default_rng(0)
     test, regression = 19, task == "regression"
+    several = task == "multilabel"
     data = {
         "source": "MUTAG",
         "name": "MUTAG",
         "task": task,
         "classes": [] if regression else [f"class {c}" for c in range(classes)],
-        "target_names": [f"energy {t}" for t in range(targets)] if regression else ["label"],
+        "target_names": [f"energy {t}" for t in range(targets)]
+        if regression or several
+        else ["label"],
         "features": "labels",
         "width": 7,
         "digest": "5e" * 32,
@@ -36,13 +41,14 @@ def record(task="classification", repeats=3, epochs=30, classes=2, targets=1, ch
     } | dict(changes)
     x = np.arange(1, epochs + 1)
     log, best = [], []
-    for repeat in range(repeats):
+    for repeat, member in np.ndindex(repeats, members):
         train = 0.3 + 0.4 * np.exp(-x / 8) + 0.01 * random.standard_normal(epochs)
         validation = train + 0.08 + 0.002 * x + 0.03 * random.standard_normal(epochs)
         best.append(int(validation.argmin()) + 1)
         log += [
             {
                 "repeat": repeat,
+                **({"member": member} if members > 1 else {}),
                 "epoch": int(e),
                 "train_loss": float(a),
                 "validation_loss": float(b),
@@ -52,12 +58,18 @@ def record(task="classification", repeats=3, epochs=30, classes=2, targets=1, ch
             for e, a, b in zip(x, train, validation, strict=True)
         ]
     names = ["mae", "rmse"] if regression else ["accuracy", "f1"]
+    names = ["roc_auc", *names] if several else names
     each = random.uniform(0.7, 0.95, (len(names), 2, repeats))
     n = repeats * test
     if regression:
         target = random.normal(-1500, 220, (n, targets))
         prediction = target + random.normal(0, 60, (n, targets))
         target[::7, 0] = np.nan
+    elif several:
+        target = random.integers(0, 2, (n, targets)).astype(float)
+        prediction = random.random((n, targets))
+        target[::7, 0] = np.nan
+        target[:, -1] = 1.0  # without a ROC curve
     else:
         target = random.integers(0, classes, n)
         prediction = np.where(random.random(n) < 0.8, target, random.integers(0, classes, n))
@@ -80,7 +92,9 @@ def record(task="classification", repeats=3, epochs=30, classes=2, targets=1, ch
                 for name, (a, b) in zip(names, each, strict=True)
             },
             "repeats": repeats,
-            "best_epoch": best,
+            "best_epoch": best[::members],
+            **_members(names, best, repeats, members),
+            **_targets(names, data["target_names"], repeats, regression or several),
             "model_of_repeat": repeats // 2,
             "example_graph": 17,
             "graphs": {
@@ -94,6 +108,34 @@ def record(task="classification", repeats=3, epochs=30, classes=2, targets=1, ch
             np.repeat(np.arange(repeats), test), random.integers(0, 188, n), target, prediction
         ),
     )
+
+
+def _members(names, best, repeats, members):
+    """Make the part of a result about the members of an ensemble; {} as in older runs."""
+    if members == 1:
+        return {}
+    scores = score([0.5] * repeats) | {"each": [[0.5] * members] * repeats}
+    epochs = np.reshape(best, (repeats, members)).tolist()
+    parts = {"test": scores, "validation": scores}
+    return {
+        "ensemble": members,
+        "members": {"scores": dict.fromkeys(names, parts), "best_epoch": epochs},
+    }
+
+
+def _targets(names, targets, repeats, several):
+    """Make the part of a result about several targets, the last of which is not defined."""
+    if not several or len(targets) < 2:
+        return {}
+    undefined = {"mean": None, "std": None, "each": [None] * repeats}
+    each = {
+        target: dict.fromkeys(names, dict.fromkeys(("test", "validation"), value))
+        for target, value in zip(
+            targets, [score([0.25] * repeats)] * (len(targets) - 1) + [undefined], strict=True
+        )
+    }
+    counts = [len(targets) - 1] * repeats
+    return {"targets": each, "scored_targets": {"test": counts, "validation": counts}}
 
 
 def write_run(folder: Path, run: RunRecord) -> Path:

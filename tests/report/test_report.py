@@ -64,11 +64,13 @@ CASES = {
         classes=3, changes={"classes": ["a long name of a class", "x" * 80, NASTY], "name": NASTY}
     ),
     "values": lambda: record("regression", targets=3),
+    "targets": lambda: record("multilabel", targets=4),
+    "members": lambda: record(members=3),
     "one epoch": lambda: record(repeats=1, epochs=1),
 }
 
 
-QUICK = ("classes", "values")
+QUICK = ("classes", "values", "targets", "members")
 
 
 @pytest.fixture(
@@ -138,6 +140,46 @@ def test_one_repeat_has_no_spread_and_a_hint(tmp_path):
     assert "80 % accuracy on the test graphs" in found.text
     assert "the score of a single repeat" in found.text
     assert "±" not in found.text
+
+
+def test_several_targets_have_a_table_and_curves(tmp_path):
+    path = report_of(tmp_path, record("multilabel", targets=4))
+    found = Page(path)
+    assert "ROC AUC on the test graphs" in found.text
+    assert "target test ROC AUC validation ROC AUC repeats" in found.text
+    assert "energy 0 0.2500 ± 0.0000 0.2500 ± 0.0000 3" in found.text
+    assert "energy 3 – – 0" in found.text
+    assert "means over 3 of 4 targets: ROC AUC needs graphs of both classes" in found.text
+    assert "Multilabel classification of energy 0, energy 1, energy 2, energy 3." in found.text
+    assert "4 probabilities" in found.text
+    assert [label for label in found.labels() if "ROC curve" in label] == [
+        f"ROC curve: energy {t}" for t in range(4)
+    ]
+    values = Page(report_of(tmp_path / "values", record("regression", targets=2)))
+    assert (
+        "energy 0 0.2500 ± 0.0000 0.2500 ± 0.0000 0.2500 ± 0.0000 0.2500 ± 0.0000 3" in values.text
+    )
+
+
+def test_members_of_an_ensemble(tmp_path):
+    run = record(members=3)
+    found = Page(report_of(tmp_path, run))
+    assert "Scores of the mean prediction of 3 members" in found.text
+    assert "Single members metric test validation accuracy 50.00 ± 0.00 % 50" in found.text
+    epochs = ", ".join(map(str, run.result["members"]["best_epoch"][1]))
+    assert f"2 150 19 19 {epochs}" in found.text
+    ax = Figure().subplots()
+    _draw_lines(ax, run, {"validation": "validation_loss"})
+    marks = [line.get_xydata() for line in ax.lines if line.get_label() == "chosen epoch"]
+    assert len(marks) == 9
+    value = {(e["repeat"], e["member"], e["epoch"]): e["validation_loss"] for e in run.epochs}
+    best = run.result["members"]["best_epoch"]
+    wanted = [[best[r][m], value[r, m, best[r][m]]] for r in range(3) for m in range(3)]
+    assert sorted(np.concatenate(marks).tolist()) == sorted(wanted)
+    run.result["members"]["best_epoch"][1].pop()
+    write_run(tmp_path, run)
+    with error_with("an undamaged result.json", "one per member"):
+        write_report(tmp_path)
 
 
 def test_names_are_escaped(tmp_path):

@@ -1,9 +1,11 @@
 """One repeat: its steps are those of a loop written by hand, its losses those of the formulas."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import binary_cross_entropy, cross_entropy
 from torch_geometric.loader import DataLoader
 
 from haarpool import HaarPoolError, HaarPoolWarning
@@ -16,6 +18,7 @@ from haarpool.training.config import RunConfig
 from haarpool.training.devices import CPU, ProcessGroup, find_device, join_process_group
 from haarpool.training.loop import Progress, Trainer
 from haarpool.training.padded_step import PaddedStep
+from haarpool.training.results import run_result
 from haarpool.training.run import make_network, start_run
 from haarpool.training.train import train_run
 from haarpool.training.trained_model import Scale
@@ -127,13 +130,25 @@ def test_who_is_padded():
     assert not trainer_of(peers, padded=True)._padded  # its shapes depend on values
 
 
-@pytest.mark.parametrize("task", ["classification", "weighted classes", "regression"])
+def two_targets():
+    """Zeros and ones of 40 graphs for two targets, some of them missing."""
+    values = np.stack([np.arange(40) % 2, np.arange(40) % 3 == 0], axis=1).astype(float)
+    values[3, 0] = values[5:8, 1] = np.nan
+    return values
+
+
+TASKS = ["classification", "weighted classes", "targets", "weighted targets", "regression"]
+
+
+@pytest.mark.parametrize("task", TASKS)
 def test_an_epoch_is_a_loop_written_by_hand(task):
     if task == "regression":
         values = np.random.default_rng(0).standard_normal((40, 2)) * [3.0, 70.0] + [0.0, 500.0]
         values[3, 0] = values[5] = np.nan
         with pytest.warns(HaarPoolWarning, match="1 of 40 graphs of graphs have no label"):
             run = started(values)
+    elif "targets" in task:
+        run = started(two_targets(), class_weights=task != "targets")
     else:
         weighted = task == "weighted classes"
         classes = (np.arange(40) % 5 == 0).astype(int)
@@ -155,6 +170,15 @@ def test_an_epoch_is_a_loop_written_by_hand(task):
             loss, mass = ((output - y)[known] ** 2).mean(), known.sum()
         elif task == "classification":
             loss, mass = cross_entropy(output, batch.y), len(batch.y)
+        elif "targets" in task:
+            known, y = ~batch.y.isnan(), batch.y.nan_to_num()
+            weight = known.float()
+            if task != "targets":
+                numbers = np.stack([(targets[train] == label).sum(0) for label in (0, 1)])
+                each = torch.tensor(numbers.sum(0) / (2 * numbers)).float()
+                weight = weight * each[y.long(), torch.arange(2)]
+            error = binary_cross_entropy(output.sigmoid(), y, reduction="none")
+            loss, mass = (error * weight).sum() / weight.sum(), weight.sum()
         else:
             counts = np.bincount(targets[train])
             weight = torch.tensor(len(train) / (2 * counts)).float()
@@ -230,6 +254,42 @@ def test_comparison_of_epochs():
     fit.progress = Progress(3, 2, best_loss=0.5, best_score=-0.8)
     assert fit._is_better(9.0, 0.7)
     assert not fit._is_better(0.1, 0.9)
+
+
+def test_of_equal_scores_the_lower_loss_is_chosen():
+    """With four validation graphs most epochs have the same accuracy."""
+    run = train_run(started(np.arange(40) % 2, monitor="score", epochs=12, patience=12, lr=0.01))
+    keys = [(epoch.validation_score, -epoch.validation_loss) for epoch in run.epochs]
+    best = max(score for score, _ in keys)
+    assert sum(score == best for score, _ in keys) > 1
+    assert run.results[0].best_epoch == 1 + keys.index(max(keys))
+
+
+def test_a_score_that_is_not_defined_leaves_the_choice_to_the_loss():
+    targets = two_targets()
+    targets[started(targets).splits[0].validation] = [0.0, np.nan]
+    run = train_run(started(targets, monitor="score", epochs=6, patience=6, lr=0.01))
+    assert [epoch.validation_score for epoch in run.epochs] == [None] * 6
+    losses = [epoch.validation_loss for epoch in run.epochs]
+    assert run.results[0].best_epoch == 1 + int(np.argmin(losses))
+    assert np.isnan(run.results[0].validation["roc_auc"])
+    result = run_result(run)
+    json.dumps(result, allow_nan=False)
+    assert result["scores"]["roc_auc"]["validation"] == {"mean": None, "std": None, "each": [None]}
+    assert result["scored_targets"]["validation"] == [0]
+
+
+def test_a_target_of_one_class_in_the_training_part():
+    targets = two_targets()
+    split = started(targets).splits[0]
+    targets[split.train, 1] = 0
+    with pytest.warns(
+        HaarPoolWarning, match="a training part has graphs of one class only for y 2"
+    ):
+        run = started(targets, class_weights=True, epochs=2)
+    train_run(run)
+    with pytest.raises(HaarPoolError, match="a target of graphs with two classes"):
+        started(np.tile([0.0, 1.0], (40, 1)))
 
 
 def test_learning_rates():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from haarpool.training.metrics import SCORES, main_score, scores_of
+from haarpool.training.metrics import SCORES, main_score, scores_of, scores_of_targets
 from helpers.errors import error_with
 
 
@@ -91,3 +91,58 @@ def test_main_score_is_the_first_score():
 def test_r2_of_equal_values_is_not_defined_whatever_rounding_says(value, count):
     true = np.full((count, 1), value)
     assert np.isnan(scores_of("regression", true + 1, true)["r2"])
+
+
+# ---------------------------------------------------------------------- several targets
+
+
+def several_targets():
+    rng = np.random.default_rng(0)
+    probability = np.round(rng.random((60, 4)), 1)  # ties
+    target = rng.integers(0, 2, (60, 4)).astype(float)
+    target[rng.random((60, 4)) < 0.3] = np.nan
+    return probability, target
+
+
+def test_scores_of_several_targets_agree_with_scikit_learn():
+    probability, target = several_targets()
+    each = scores_of_targets("multilabel", probability, target)
+    for t, scores in enumerate(each):
+        known = np.isfinite(target[:, t])
+        true, p = target[known, t], probability[known, t]
+        assert np.isclose(scores["roc_auc"], metrics.roc_auc_score(true, p))
+        assert np.isclose(scores["accuracy"], metrics.accuracy_score(true, p > 0.5))
+        assert np.isclose(
+            scores["balanced_accuracy"], metrics.balanced_accuracy_score(true, p > 0.5)
+        )
+    means = scores_of("multilabel", probability, target)
+    assert tuple(means) == SCORES["multilabel"]
+    for name, value in means.items():
+        assert np.isclose(value, np.mean([scores[name] for scores in each]))
+    assert main_score("multilabel", probability, target) == means["roc_auc"]
+
+
+def test_a_target_of_one_class_is_left_out_of_the_mean():
+    probability, target = several_targets()
+    without = scores_of("multilabel", probability[:, 1:], target[:, 1:])
+    target[:, 0] = np.where(np.isfinite(target[:, 0]), 1.0, np.nan)
+    scores = scores_of("multilabel", probability, target)
+    assert "roc_auc" not in scores_of_targets("multilabel", probability, target)[0]
+    assert scores["roc_auc"] == without["roc_auc"]
+    assert scores["roc_auc"] == main_score("multilabel", probability, target)
+    assert scores["accuracy"] != without["accuracy"]  # which one class is enough for
+    target[:, 0] = np.nan
+    assert scores_of_targets("multilabel", probability, target)[0] == {}
+    assert scores_of("multilabel", probability, target) == without
+
+
+def test_without_any_target_of_two_classes_the_area_is_not_defined():
+    probability, target = several_targets()
+    target[:] = 1
+    assert np.isnan(main_score("multilabel", probability, target))
+    scores = scores_of("multilabel", probability, target)
+    assert np.isnan(scores["roc_auc"])
+    assert np.isfinite(scores["accuracy"])
+    for score in (scores_of, main_score):
+        with error_with("at least one graph with a label"):
+            score("multilabel", probability, np.full_like(target, np.nan))
