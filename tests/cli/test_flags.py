@@ -46,7 +46,9 @@ def test_every_parameter_of_a_chain_is_a_flag(command):
         ("sizes", 'pass sizes="paper"', "expected sizes, got x; pass --sizes paper"),
         ("a split", "pass split=random", "expected a split, got x; pass --split random"),
         ("x", "pass tied=(0, 1, 1)", "expected x, got x; pass --tied 0,1,1"),
-        # Words that are no parameters stay, and so do paths.
+        # Words that are no parameters stay, and so do paths and architectures.
+        ("x", "pass arch=net:seed=1,lr=2", "expected x, got x; pass --arch net:seed=1,lr=2"),
+        ("x", "write net:lr=1,seed=2", "expected x, got x; write net:lr=1,seed=2"),
         ("a run at runs/lr=1,seed=3", "ok", "expected a run at runs/lr=1,seed=3, got x; ok"),
         ("a method of ours", "check the seed", "expected a method of ours, got x; check the seed"),
     ],

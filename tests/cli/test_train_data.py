@@ -170,6 +170,10 @@ def test_a_folder_and_a_list(monkeypatch):
     torch.save(graphs, "new.pt")
     out = run_main("predict", "list", "new.pt").out
     assert out.splitlines()[0] == "graph,prediction,p(0),p(1),p(2)"
+    graphs[7].x[0, 0] = 3e38  # overflows in the network
+    torch.save(graphs, "new.pt")
+    err = run_main("predict", "list", "new.pt", code=2).err
+    assert "expected finite predictions, got NaN or infinity for graph 7 of new; check" in err
 
 
 @pytest.mark.slow

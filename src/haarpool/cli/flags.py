@@ -94,8 +94,8 @@ def with_flags(error: HaarPoolError) -> str:
         return f"{flags[name]} {plain}"
 
     def translate(text: str) -> str:
-        # Not inside of paths and other words, which may be the user's.
-        start, value = r"(?<![\w/.,=-])", r'"[^"]*"|\[[^]]*\]|\([^)]*\)|[^\s,;)]*'
+        # Not inside of paths, architectures and other words, which may be the user's.
+        start, value = r"(?<![\w/.,:=-])", r'"[^"]*"|\[[^]]*\]|\([^)]*\)|[^\s,;)]*'
         text = re.sub(rf"{start}({names})=({value})", assignment, text)
         return re.sub(rf"^({names})(?= (?:>=|in [\[(0-9]|\"))", lambda m: flags[m[1]], text)
 

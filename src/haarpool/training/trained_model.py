@@ -97,8 +97,16 @@ class TrainedModel:
                 batch = batches.take(chosen)
                 for network, parts in zip(self.networks, outputs, strict=True):
                     parts.append(network.eval()(batch).float().cpu())
-            members = [to_predictions(torch.cat(p), self.task, self.scale) for p in outputs]
-            return np.stack(members)
+            members = np.stack(
+                [to_predictions(torch.cat(parts), self.task, self.scale) for parts in outputs]
+            )
+        for g in np.flatnonzero(~np.isfinite(members).all(axis=(0, 2)))[:1].tolist():
+            raise HaarPoolError(
+                "finite predictions",
+                f"NaN or infinity for {graphs.where(g)} of {graphs.name}",
+                "check its features: they may be much larger than those of the training part",
+            )
+        return members
 
 
 def average(members: Floats) -> Floats:
