@@ -193,7 +193,7 @@ def results_of(job: Job, chemprop: Path, threads: int) -> Iterator[dict[str, Any
             "members": members, "metric": metric, "value": scores[metric], "scores": scores,
             "split_hash": split.digest(), "seconds": round(share * training.seconds, 2),
             "cpu_seconds": round(share * training.cpu_seconds, 2),
-            "versions": versions(chemprop), "config": config, "status": "done",
+            "versions": versions(chemprop), "config": config, "status": "ok",
         }  # fmt: skip
 
 
@@ -214,7 +214,7 @@ def print_summary(results: Sequence[dict[str, Any]]) -> None:
     """Print mean and standard deviation of each kind of run, and the time of one network."""
     groups = defaultdict[tuple[Any, ...], list[dict[str, Any]]](list)
     for row in results:
-        if row["status"] == "done":
+        if row["status"] == "ok":
             groups[row["dataset"], row["split"], row["members"]].append(row)
     for (dataset, rule, members), rows in groups.items():
         values = [row["value"] for row in rows]
@@ -246,7 +246,7 @@ def main() -> None:
             for row in read_results(arguments.out):
                 is_own = (row["dataset"], row["split"], row["seed"]) == job[:3]
                 (own if is_own else others).append(row)
-            if any(row["status"] == "done" for row in own):
+            if any(row["status"] == "ok" for row in own):
                 continue
             try:
                 rows = list(results_of(job, arguments.chemprop, arguments.threads))
