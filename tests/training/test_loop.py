@@ -1,6 +1,7 @@
 """One repeat: its steps are those of a loop written by hand, its losses those of the formulas."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,6 +79,22 @@ def test_padded_steps_have_the_losses_of_plain_ones(device):
     plain, padded = (losses_of_steps(trainer_of(run, padded=padded)) for padded in (False, True))
     assert len(plain) == 12
     np.testing.assert_allclose(padded, plain, rtol=LOOSER["training"])
+
+
+@devices
+@pytest.mark.parametrize("class_weights", [False, True])
+def test_padded_steps_of_several_targets(device, class_weights):
+    graphs = read_graphs("rings")
+    odd = np.where(np.arange(len(graphs)) % 7 == 0, np.nan, np.arange(len(graphs)) % 2)
+    labels = {"targets": np.stack([graphs.targets, odd], axis=1), "target_names": ("kind", "odd")}
+    config = RunConfig(**PADDED | {"class_weights": class_weights, "split": "random"})
+    group = ProcessGroup(device=find_device(device))
+    run = start_run(replace(graphs, task="multilabel", **labels), config, group, progress=False)
+    trainers = [trainer_of(run, torch.float64, padded=padded) for padded in (False, True)]
+    plain, padded = map(losses_of_steps, trainers)
+    np.testing.assert_allclose(padded, plain, rtol=LOOSER["training"])
+    states = (trainer.network.state_dict() for trainer in trainers)
+    torch.testing.assert_close(*states, rtol=0, atol=1e-8)
 
 
 @devices
