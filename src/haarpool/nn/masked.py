@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch_geometric.nn import BatchNorm
+
+
+def _is_on_gpu(x: Tensor) -> bool:
+    return x.is_cuda
+
+
+@cache
+def _fused() -> Any:
+    """Return the batch norm in Triton, or None without Triton."""
+    try:
+        from haarpool.nn.masked_triton import MaskedNorm
+    except ImportError:
+        return None
+    return MaskedNorm
 
 
 def masked_norm(norm: BatchNorm, x: Tensor, num_real: Tensor | None) -> Tensor:
@@ -26,15 +43,22 @@ def batch_norm(norm: torch.nn.BatchNorm1d, x: Tensor, num_real: Tensor) -> Tenso
     if not norm.training:
         result: Tensor = norm(x)
         return result
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    assert norm.num_batches_tracked is not None
+    assert norm.momentum is not None
+    fused = _fused() if _is_on_gpu(x) and x.dtype in (torch.float32, torch.float64) else None
+    if fused is not None:
+        norm.num_batches_tracked.add_(1)
+        running = (norm.running_mean, norm.running_var)
+        arguments = (norm.weight, norm.bias, num_real, running, norm.eps, norm.momentum)
+        one_launch: Tensor = fused.apply(x, *arguments)
+        return one_launch
     is_real = torch.arange(x.shape[0], device=x.device)[:, None] < num_real
     n = num_real.to(x.dtype)
     mean = torch.where(is_real, x, 0).sum(0) / n
     centred = torch.where(is_real, x - mean, 0)
     variance = centred.square().sum(0) / n
-    assert norm.running_mean is not None
-    assert norm.running_var is not None
-    assert norm.num_batches_tracked is not None
-    assert norm.momentum is not None
     with torch.no_grad():
         unbiased = variance * (n / (n - 1))
         norm.running_mean.lerp_(mean, norm.momentum)
