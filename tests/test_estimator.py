@@ -125,6 +125,10 @@ def test_several_targets_with_two_classes(tmp_path):
             model.fit(graphs, wrong)
     with pytest.raises(hp.HaarPoolError, match="labels for multilabel"):
         again.score(graphs, ring)
+    one = HaarClassifier(**FAST | {"epochs": 2}).fit(
+        graphs, ring[:, None]
+    )  # one target in a column
+    assert one.predict(graphs).shape == (60,)
 
 
 def test_an_ensemble(tmp_path):
@@ -262,6 +266,9 @@ def test_errors():
         HaarClassifier(validation=0).fit(graphs, ring)
     with pytest.raises(hp.HaarPoolError, match="6 labels"):
         HaarClassifier(**FAST).fit(graphs, ring[:3])
+    for wrong in (1, np.zeros((6, 0)), np.zeros((6, 2, 2))):
+        with pytest.raises(hp.HaarPoolError, match=r"of shape \(G,\) or \(G, T\)"):
+            HaarRegressor(**FAST).fit(graphs, wrong)
     with pytest.raises(hp.HaarPoolError, match="use HaarClassifier"):
         HaarRegressor(**FAST).fit(graphs, ["a"] * 6)
     with pytest.raises(hp.HaarPoolError, match="labels of the graphs"):

@@ -104,12 +104,14 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         """Return the graphs with labels that fit the task."""
         if y is not None:
             y = np.asarray(y)
-            if len(y) != len(graphs):
-                raise HaarPoolError(f"{len(graphs)} labels", f"{len(y)}", "pass one per graph")
+            if y.ndim not in (1, 2) or len(y) != len(graphs) or not y.size:
+                expected = f"{len(graphs)} labels, of shape (G,) or (G, T)"
+                raise HaarPoolError(expected, f"shape {y.shape}", "pass one row per graph")
             if self.task == "regression":
                 return _with_values(graphs, y)
-            several = y.ndim == 2 and y.shape[1] > 1
-            return (_with_several_targets if several else _with_classes)(graphs, y)
+            if y.ndim == 2 and y.shape[1] > 1:
+                return _with_several_targets(graphs, y)
+            return _with_classes(graphs, y.reshape(len(graphs)))
         if graphs.task is None or (graphs.task == "regression") == (self.task == "regression"):
             return graphs
         if self.task == "classification":

@@ -176,10 +176,16 @@ def test_members_of_an_ensemble(tmp_path):
     best = run.result["members"]["best_epoch"]
     wanted = [[best[r][m], value[r, m, best[r][m]]] for r in range(3) for m in range(3)]
     assert sorted(np.concatenate(marks).tolist()) == sorted(wanted)
-    run.result["members"]["best_epoch"][1].pop()
-    write_run(tmp_path, run)
-    with error_with("an undamaged result.json", "one per member"):
-        write_report(tmp_path)
+    for damage in (lambda epochs: epochs[1].pop(), lambda epochs: epochs.pop()):
+        run = record(members=3)
+        damage(run.result["members"]["best_epoch"])
+        write_run(tmp_path, run)
+        with error_with("an undamaged result.json", "one per member"):
+            write_report(tmp_path)
+    run = record("regression", targets=2)
+    del run.result["targets"]["energy 1"]["rmse"]
+    with error_with("an undamaged result.json", "'rmse'"):
+        report_of(tmp_path / "values", run)
 
 
 def test_names_are_escaped(tmp_path):

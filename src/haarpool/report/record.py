@@ -15,6 +15,7 @@ from haarpool._types import Ints, Task
 from haarpool.chains.chain import Chain
 from haarpool.errors import HaarPoolError
 from haarpool.nn.architecture import parse_architecture
+from haarpool.training.metrics import HEADLINES
 from haarpool.training.run_folder import CONFIG, EXAMPLE_CHAIN, METRICS, RESULT, TEST, RunFolder
 
 
@@ -191,13 +192,21 @@ def _check_result(result: Any) -> None:
     if result["metric"] not in result["scores"]:
         raise ValueError(f"no scores for the metric {result['metric']!r}")
     if members := result.get("members"):
-        for name in result["scores"]:
-            scores = [members["scores"][name][part] for part in ("validation", "test")]
-            columns = [members["best_epoch"], *(score["each"] for score in scores)]
-            if any(len(one) != result["ensemble"] for column in columns for one in column):
-                raise ValueError(f"lists without {result['ensemble']} entries, one per member")
-    for scores in (result.get("targets") or {}).values():
-        scores[result["metric"]]["test"]["mean"], scores[result["metric"]]["validation"]["mean"]
+        _check_members(members, repeats, result["ensemble"])
+    for target in (result.get("targets") or {}).values():
+        for name in HEADLINES[result["metric"]]:
+            for part in ("validation", "test"):
+                float(target[name][part]["mean"] or 0) + len(target[name][part]["each"])
+
+
+def _check_members(members: Any, repeats: int, number: int) -> None:
+    """Check the part of a result about the members of an ensemble."""
+    parts = [score[part] for score in members["scores"].values() for part in ("validation", "test")]
+    for column in [members["best_epoch"], *(part["each"] for part in parts)]:
+        if len(column) != repeats or any(len(one) != number for one in column):
+            raise ValueError(f"lists without {number} entries per repeat, one per member")
+    for part in parts:
+        float(part["mean"] or 0) + float(part["std"] or 0)
 
 
 def _check_epochs(epochs: Any) -> None:
