@@ -59,7 +59,7 @@ GIN: dict[str, Any] = {
     "batch_size": 32, "lr": 0.005, "weight_decay": 0.0, "schedule": "cosine", "monitor": "score",
 }  # fmt: skip
 NET: dict[str, Any] = {
-    "arch": "haarnet", "domain": "vertex", "epochs": 100, "patience": 100, "batch_size": 64,
+    "arch": "haarnet", "domain": "vertex", "epochs": 100, "patience": 100, "batch_size": 0,
     "lr": 0.002, "weight_decay": 1e-4, "schedule": "one-cycle", "optimizer": "adamw",
     "label_smoothing": 0.05, "dropout": 0.3, "monitor": "score",
 }  # fmt: skip
@@ -76,7 +76,6 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     "net, lower rate": NET | {"lr": 0.0007},
     "net, epoch by loss": NET | {"monitor": "loss"},
     "net, walks": NET | {"features": "auto+walks"},
-    "net, batches of 32": NET | {"batch_size": 32},
 }
 
 

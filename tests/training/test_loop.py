@@ -20,7 +20,7 @@ from haarpool.training.devices import CPU, ProcessGroup, find_device, join_proce
 from haarpool.training.loop import Progress, Trainer
 from haarpool.training.padded_step import PaddedStep
 from haarpool.training.results import run_result
-from haarpool.training.run import make_network, start_run
+from haarpool.training.run import _batch_size, make_network, start_run
 from haarpool.training.train import train_run
 from haarpool.training.trained_model import Scale
 from helpers.graphs import rings_and_paths
@@ -401,3 +401,14 @@ def test_inputs_are_standardised_by_the_training_part():
     assert float(mean) == pytest.approx(float(expected.double().mean()), rel=1e-6)
     assert float(std) == pytest.approx(float(expected.double().std(correction=0)), rel=1e-6)
     assert "network.standardize.mean" in trainer.tensors()
+
+
+@pytest.mark.parametrize(
+    ("graphs", "size"), [(3, 16), (188, 16), (1128, 32), (2039, 64), (4110, 128), (45000, 128)]
+)
+def test_automatic_batch_size(graphs, size):
+    assert _batch_size(graphs) == size
+
+
+def test_a_run_records_its_batch_size():
+    assert started(np.arange(40) % 2, batch_size=0, split="stratified").config.batch_size == 16

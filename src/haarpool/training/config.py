@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from haarpool._types import Domain
 
 MAX_THREADS = 1024
-WHOLE_NUMBERS = ("width", "epochs", "batch_size", "patience", "repeats", "ensemble")  # all >= 1
+WHOLE_NUMBERS = ("width", "epochs", "patience", "repeats", "ensemble")  # all >= 1
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class RunConfig:
         epochs: Maximum number of epochs.
         lr: Learning rate.
         weight_decay: Weight decay.
-        batch_size: Graphs per training step, over all processes.
+        batch_size: Graphs per training step, over all processes; 0 chooses a power of 2 by the
+            number of graphs: about 40 steps per epoch, 16 to 128 graphs each.
         patience: Training stops after this many epochs without a better validation result.
         monitor: Validation result that chooses the epoch: a lower "loss" or a better "score".
         schedule: Learning rate schedule: "constant", "cosine" to zero, or "one-cycle", which rises
@@ -79,7 +80,7 @@ class RunConfig:
     epochs: int = setting(100, "maximum number of epochs", metavar="N")
     lr: float = setting(0.001, "learning rate", metavar="RATE")
     weight_decay: float = setting(0.0005, "weight decay", metavar="RATE")
-    batch_size: int = setting(60, "graphs per training step", metavar="N")
+    batch_size: int = setting(60, "graphs per training step, 0 for automatic", metavar="N")
     patience: int = setting(50, "stop after N epochs without improvement", metavar="N")
     monitor: Literal["loss", "score"] = setting(
         "loss", "validation result that chooses the epoch", choices=("loss", "score")
@@ -109,6 +110,7 @@ class RunConfig:
         remedy = "pass for example lr=0.001"
         checked = {
             "seed": seed(self.seed),
+            "batch_size": whole_number("batch_size", self.batch_size, 0),
             "threads": whole_number("threads", self.threads, 0, MAX_THREADS),
             "dropout": real_number("dropout", self.dropout, 0, 1, remedy="pass dropout=0.5"),
             "label_smoothing": real_number("label_smoothing", self.label_smoothing, 0, 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -165,6 +166,8 @@ def start_run(
     if (missing := int((~graphs.is_labelled).sum())) and group.is_main:
         text = f"{missing} of {len(graphs)} graphs of {graphs.name} have no label and are left out"
         warnings.warn(text, HaarPoolWarning, stacklevel=2)
+    if config.batch_size == 0:
+        config = replace(config, batch_size=_batch_size(int(graphs.is_labelled.sum())))
     if config.split == "auto":
         config = replace(config, split=default_rule(graphs))
     splits = splits or make_splits(config.split, graphs, config.seed, config.repeats)
@@ -185,6 +188,12 @@ def start_run(
             example=_median_graph(graphs),
         )
     return Run(graphs, config, encoding, splits, group, network, batches, chains)
+
+
+def _batch_size(num_graphs: int) -> int:
+    """Return a power of 2: about 40 steps per epoch, each of 16 to 128 graphs."""
+    exponent = round(math.log2(max(num_graphs, 1) / 40))
+    return 1 << min(max(exponent, 4), 7)
 
 
 def make_network(
