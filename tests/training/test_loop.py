@@ -54,6 +54,7 @@ def trainer_of(run, dtype=torch.float32, **options):
 devices = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 PADDED = {
     "arch": "2GIN16-HP-GIN16-SUM-FC16",
+    "features": "labels+log_degree",  # one-hot and standardised columns
     "dropout": 0.0,
     "batch_size": 16,
     "lr": 2.0**-8,  # the same number in float32, which a captured step reads
