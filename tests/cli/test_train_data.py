@@ -79,6 +79,19 @@ def test_classes_are_in_every_part_by_default(table):
 
 
 @pytest.mark.usefixtures("blank_report")
+def test_predictions_of_stereoisomers_differ(table):
+    small = ("--arch", "haarnet:width=8,levels=1", "--epochs", 1, "--quiet", "--out", "run")
+    run_main("train", "mol.csv", "--target", "oxygen", *small)
+    pairs = ["C[C@H](N)O", "C[C@@H](N)O", "F/C=C/F", "F/C=C\\F"]
+    Path("pairs.csv").write_text("\n".join(["smiles", *pairs]) + "\n")
+    run_main("predict", "run", "pairs.csv", "--out", "new.csv")
+    _, *rows = read("new.csv")
+    left, right, trans, cis = (float(row[2]) for row in rows)
+    assert left != right
+    assert trans != cis
+
+
+@pytest.mark.usefixtures("blank_report")
 def test_values_in_their_units_with_some_missing(table):
     run_main("train", "mol.csv", "--target", "oxygen,length", *SMALL, "--out", "run")
     config = json.loads(Path("run/config.json").read_text())
