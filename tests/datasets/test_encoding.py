@@ -1,6 +1,7 @@
 """How columns become features."""
 
 import json
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -74,6 +75,24 @@ def test_a_hub_needs_no_column_of_its_own():
     assert found[:2, :-1].argmax(1).tolist() == [MAX_DEGREE, 1]
     np.testing.assert_allclose(found[:2, -1], np.log([100_001, 2]), rtol=1e-6)
     assert Encoding.fit(star(MAX_DEGREE)).kinds == "degree"
+
+
+def test_features_are_made_once():
+    """The memory is that of the result, and of one number per node and edge."""
+    size = 20_000
+    rng = np.random.default_rng(0)
+    columns = {"labels": rng.integers(0, 40, (size, 1)), "attributes": rng.random((size, 60))}
+    ring = np.stack([np.arange(size), np.roll(np.arange(size), 1)])
+    graphs = Graphs("many", np.array([0, size]), ring, columns)
+    encoding = Encoding.fit(graphs)
+    tracemalloc.start()
+    try:
+        features = encoding.encode(graphs)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert features.shape == (size, 102)
+    assert peak < 1.3 * features.nbytes
 
 
 def test_rare_labels_share_a_column():
@@ -170,6 +189,6 @@ def test_features_that_do_not_fit():
         encoding.encode(two_graphs(x=np.ones((5, 2))))
     for kinds in ("atoms", "", "x+x", "labels,x"):
         with error_with(
-            "features of two out of labels, x, degree, log_degree, constant", repr(kinds)
+            "features of two out of labels, x, degree, log_degree, walks, constant", repr(kinds)
         ):
             Encoding.fit(graphs, kinds)

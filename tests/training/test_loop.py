@@ -359,7 +359,7 @@ def test_settings_are_a_value():
     with pytest.raises(HaarPoolError, match="install a newer version"):
         RunConfig.from_json(config.to_json() | {"magic": 1})
     for wrong in (
-        {"epochs": 1.5}, {"epochs": True}, {"batch_size": 0}, {"patience": -1}, {"repeats": "3"},
+        {"epochs": 1.5}, {"epochs": True}, {"batch_size": -1}, {"patience": -1}, {"repeats": "3"},
         {"lr": 0}, {"weight_decay": -1}, {"monitor": "test"}, {"schedule": "up"}, {"seed": -1},
         {"precision": "int8"}, {"threads": -1}, {"arch": "GC8"}, {"chain": {"method": "magic"}},
     ):  # fmt: skip

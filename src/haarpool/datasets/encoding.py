@@ -19,7 +19,7 @@ Singles = NDArray[np.float32]
 Label = int | str | None
 
 AUTO = ("labels", "x", "atoms", "attributes")  # all of these that the graphs have, and degrees
-REAL = ("x", "attributes", "log_degree")  # of unknown units
+REAL = ("x", "attributes")  # kinds of columns in unknown units
 MAX_DEGREE = 16  # larger degrees share the last column of "degree"
 MAX_LABELS = 256  # columns of one label; rare values share the last one
 _TEXT = {"labels": "node labels", "log_degree": "log degree"}
@@ -75,7 +75,7 @@ class Encoding:
     - "walks" are probabilities that random walks come back, see `return_probabilities`.
     - "constant" is a column of ones.
     - Every other kind is used unchanged. Networks standardise the columns of "x" and "attributes"
-      that have other values than 0 and 1, and "log_degree".
+      that have other values than 0 and 1, "log_degree" and "walks".
 
     Attributes:
         nodes: Features that `encode` makes, in this order.

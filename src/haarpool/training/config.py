@@ -67,7 +67,7 @@ class RunConfig:
     features: str = setting(
         "auto",
         "node features, joined by +: auto (all that there are), labels, attributes, atoms, x, "
-        "degree, log_degree, constant",
+        "degree, log_degree, walks, constant",
         metavar="NAME",
     )
     domain: Domain = setting("haar", "domain of pooled features", choices=("haar", "vertex"))
