@@ -39,7 +39,7 @@ def test_every_argument_reaches_the_chain(root, cache):
     )
     chains = hp.precompute(
         graphs.batch, ratio=[0.5, 0.4], top=None, method="kmeans", seed=7, n_init=3, cache=cache,
-        features=np.split(Encoding.fit(graphs).encode(graphs), graphs.start[1:-1]),
+        features=np.split(Encoding.fit(graphs, "labels").encode(graphs), graphs.start[1:-1]),
     )  # fmt: skip
     assert chains.cached == 30
     run_main("chain", "RANDOM", "--root", root, "--cache", cache, "--sizes", "9,3", "--symmetrize")
