@@ -149,7 +149,7 @@ def test_several_targets_have_a_table_and_curves(tmp_path):
     assert "target test ROC AUC validation ROC AUC repeats" in found.text
     assert "energy 0 0.2500 ± 0.0000 0.2500 ± 0.0000 3" in found.text
     assert "energy 3 – – 0" in found.text
-    assert "means over 3 of 4 targets: ROC AUC needs graphs of both classes" in found.text
+    assert "is the mean over 3 of 4 targets; a target needs" in found.text
     assert "Multilabel classification of energy 0, energy 1, energy 2, energy 3." in found.text
     assert "4 probabilities" in found.text
     assert [label for label in found.labels() if "ROC curve" in label] == [
