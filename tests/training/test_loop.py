@@ -244,7 +244,7 @@ def test_test_labels_do_not_influence_training():
 @pytest.mark.slow
 def test_the_model_that_is_kept_is_that_of_the_best_epoch():
     labels = np.random.default_rng(0).integers(0, 2, 40)  # nothing to learn: it gets worse
-    run = train_run(started(labels, epochs=15, lr=0.1, repeats=3))
+    run = train_run(started(labels, epochs=15, lr=0.1, repeats=3, features="x"))
     assert all(result.best_epoch < 15 for result in run.results)
     best = int(np.argmax([result.validation["accuracy"] for result in run.results]))
     assert run.model_repeat == best
