@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from haarpool.datasets import as_graphs, read_graphs, summary
+from haarpool.datasets import as_graphs, read_graphs, stream_graphs, summary
 from haarpool.datasets.data_list import from_data_list
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.labels import as_classes, as_number
@@ -83,16 +83,25 @@ def test_zero_and_one_mean_the_same_in_every_dtype_and_file(tmp_path):
 
 
 def test_whole_numbers_that_all_differ_need_a_task(tmp_path):
-    data = [two_nodes(y=1000 + i) for i in range(2000)]
-    parts = ("labels in y", "2,000 different ones of 2,000", "task=classification or task=regr")
+    def read(labels, **options):
+        torch.save([two_nodes(y=label) for label in labels], tmp_path / "own.pt")
+        return read_graphs(tmp_path / "own.pt", **options)
+
+    distinct = range(1000, 3000)
+    parts = ("the labels of own", "2,000 different ones of 2,000", "pass task=classification or")
     with error_with(*parts):
-        from_data_list(data)
+        read(distinct)
     with error_with("1,200 different ones of 2,000"):
-        from_data_list([two_nodes(y=min(i, 1199)) for i in range(2000)])
-    assert from_data_list(data, task="regression").targets.shape == (2000, 1)
-    assert len(from_data_list(data, task="classification").classes) == 2000
-    assert len(from_data_list([two_nodes(y=i % 100) for i in range(300)]).classes) == 100
-    assert len(from_data_list([two_nodes(y=i) for i in range(20)]).classes) == 20
+        read([min(i, 1199) for i in range(2000)])
+    assert read(distinct, task="regression").targets.shape == (2000, 1)
+    assert len(read(distinct, task="classification").classes) == 2000
+    assert len(read([i % 100 for i in range(300)]).classes) == 100
+    assert len(read(range(20)).classes) == 20
+    # Labels do not matter for predictions, and an estimator knows its task.
+    read(distinct, task="regression")
+    assert sum(map(len, stream_graphs(tmp_path / "own.pt"))) == 2000
+    assert len(as_graphs([two_nodes(y=label) for label in distinct])) == 2000
+    assert len(as_graphs(tmp_path / "own.pt")) == 2000
     pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")
     rows = "".join(f"C,{i},{i // 2},{i}.5\n" for i in range(60))
     (tmp_path / "m.csv").write_text("smiles,id,count,value\n" + rows)

@@ -207,7 +207,7 @@ def test_labels_that_all_differ_need_a_task(tmp_path):
         text = "\n".join(map(str, labels))
         write_tiny_tu(tmp_path, **only, graph_indicator=ids, A="1, 1\n", graph_labels=text)
         if len(set(labels)) == 60:
-            parts = ("TINY_graph_labels.txt", "60 different ones of 60 graphs", "task=regression")
+            parts = ("the labels of TINY", "60 different ones of 60 graphs", "task=regression")
             with error_with(*parts):
                 read_graphs(tmp_path)
         classes = read_graphs(tmp_path, task="classification").classes

@@ -17,7 +17,7 @@ from torch_geometric.data.storage import GlobalStorage
 from haarpool._types import Floats, Task
 from haarpool.chains.adjacency import as_array, edge_list
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import are_classes, as_classes, check_distinct, multilabel
+from haarpool.datasets.labels import are_classes, as_classes, multilabel
 from haarpool.errors import HaarPoolError
 
 CLASSES = (Data, DataEdgeAttr, DataTensorAttr, GlobalStorage)
@@ -150,7 +150,10 @@ def _targets(graphs: Sequence[Any], task: Task | None) -> Mapping[str, Any]:
         known = np.unique(values[~np.isnan(values)])
         if task is not None or known.tolist() == [0, 1]:
             return multilabel(*as_classes(values.tolist()), names)
-    task = task or _infer_task(labels, len(graphs), is_whole)
+    if task is None:
+        numbers = [value for y in labels.values() for value in y.tolist() if value == value]
+        few = first.size == 1 and are_classes(numbers, len(graphs))
+        task = "classification" if is_whole or few else "regression"
     if task == "regression":
         values = np.full((len(graphs), first.size), np.nan)
         values[list(labels)] = np.stack(list(labels.values()))
@@ -158,20 +161,10 @@ def _targets(graphs: Sequence[Any], task: Task | None) -> Mapping[str, Any]:
     for g, y in labels.items():
         if y.size != 1 or not (np.isnan(y[0]) or float(y[0]).is_integer()):
             raise _wrong(g, "y as one whole number", f"{y}", "pass task=regression")
-    numbers, classes = as_classes(
+    targets, classes = as_classes(
         [labels[g].item() if g in labels else None for g in range(len(graphs))]
     )
-    return {"task": task, "targets": numbers, "classes": classes}
-
-
-def _infer_task(labels: Mapping[int, NDArray[Any]], num_graphs: int, is_whole: bool) -> Task:
-    """Return the task of labels; few different whole numbers are classes in any dtype."""
-    known = [value for y in labels.values() for value in y.tolist() if value == value]
-    if is_whole:
-        check_distinct(known, "y")
-        return "classification"
-    has_one = all(y.size == 1 for y in labels.values())
-    return "classification" if has_one and are_classes(known, num_graphs) else "regression"
+    return {"task": task, "targets": targets, "classes": classes}
 
 
 def _wrong(g: int, expected: str, got: str, remedy: str) -> HaarPoolError:

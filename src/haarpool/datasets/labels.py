@@ -100,21 +100,24 @@ def are_classes(numbers: Sequence[Number], num_graphs: int) -> bool:
     return is_whole and different <= MAX_CLASSES and 2 * different < num_graphs
 
 
-def check_distinct(labels: Sequence[object], where: str, *, repeated: bool = True) -> None:
-    """Raise an error if labels that were read as classes are too different to be classes.
+def check_classes(graphs: Graphs) -> Graphs:
+    """Check that labels that were read as classes, without a given task, repeat; return the graphs.
 
-    Args:
-        labels: Labels of graphs, without missing ones.
-        where: Where they are, for the error message.
-        repeated: Half of the labels must repeat others; if False, one is enough.
+    Many whole numbers or texts that hardly repeat are values, or names of the graphs.
     """
-    different = len(set(labels))
-    if different > max(MAX_CLASSES, len(labels) // 2 if repeated else len(labels) - 1):
-        raise HaarPoolError(
-            f"labels in {where} that are clearly classes or values",
-            f"{different:,} different ones of {len(labels):,} graphs",
-            "pass task=classification or task=regression",
-        )
+    known = int(graphs.is_labelled.sum())
+    if graphs.task == "classification" and len(graphs.classes) > max(MAX_CLASSES, known // 2):
+        raise unclear_labels(f"the labels of {graphs.name}", len(graphs.classes), known)
+    return graphs
+
+
+def unclear_labels(where: str, different: int, num_graphs: int) -> HaarPoolError:
+    """Return the error for labels from which the task does not follow."""
+    return HaarPoolError(
+        f"{where} to be clearly classes or values",
+        f"{different:,} different ones of {num_graphs:,} graphs",
+        "pass task=classification or task=regression",
+    )
 
 
 def multilabel(numbers: Ints, classes: Sequence[str], names: Sequence[str]) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from haarpool._types import Task
 from haarpool._validate import choice, whole_number
 from haarpool.datasets.download import DownloadError
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import check_targets
+from haarpool.datasets.labels import check_classes, check_targets
 from haarpool.datasets.locations import TABLES, Source, find_dataset, is_available, is_download
 from haarpool.datasets.rings import read_rings
 from haarpool.datasets.triangles import read_triangles
@@ -53,6 +53,23 @@ def read_graphs(
         >>> len(graphs), graphs.task, graphs.classes, list(graphs.columns)
         (240, 'classification', ('fused', 'linked'), ['labels'])
     """
+    options: dict[str, Any] = {"smiles": smiles, "targets": targets, "strict": strict}
+    graphs = _read(source, root, task, **options, seed=seed, progress=progress)
+    return graphs if task is not None else check_classes(graphs)
+
+
+def _read(
+    source: Source,
+    root: Source | None = None,
+    task: Task | None = None,
+    *,
+    smiles: str | None = None,
+    targets: Sequence[str] = (),
+    strict: bool = False,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> Graphs:
+    """Do the work of `read_graphs`; the task may be doubtful, which predictions do not need."""
     if task is not None:
         choice("task", task, get_args(Task))
     path = find_dataset(source, root)
@@ -116,7 +133,7 @@ def stream_graphs(
 
         yield from stream_smiles(path, smiles, strict=strict, block=block)
         return
-    graphs = read_graphs(source, root, smiles=smiles)
+    graphs = _read(source, root, smiles=smiles)
     for first in range(0, len(graphs), block):
         yield graphs.take(np.arange(first, min(first + block, len(graphs))))
 
@@ -134,7 +151,7 @@ def as_graphs(graphs: Any) -> Graphs:
     if isinstance(graphs, Graphs):
         return check_targets(graphs)
     if isinstance(graphs, str | PathLike):
-        return read_graphs(graphs)
+        return _read(graphs)
     from haarpool.datasets.data_list import from_data_list
 
     try:

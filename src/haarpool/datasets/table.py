@@ -21,10 +21,10 @@ from haarpool.datasets.labels import (
     are_classes,
     as_classes,
     as_number,
-    check_distinct,
     is_missing,
     multilabel,
     text_classes,
+    unclear_labels,
 )
 from haarpool.errors import HaarPoolError
 
@@ -190,8 +190,9 @@ def _check_clear(name: str, cells: Sequence[str], rows: Sequence[Row]) -> None:
             "write for example 0.5, or pass task=classification",
         )
     numbers = [number for _, cell in known if (number := _number(cell)) is not None]
-    if not others and all(number % 1 == 0 for number in numbers):
-        check_distinct(numbers, f"the column {name!r}", repeated=False)
+    is_whole = not others and all(number % 1 == 0 for number in numbers)
+    if is_whole and len(set(numbers)) == len(numbers) > MAX_CLASSES:
+        raise unclear_labels(f"the column {name!r}", len(numbers), len(numbers))
 
 
 def _looks_like_classes(cells: Sequence[str]) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from haarpool._types import Ints, Task
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import as_classes, check_distinct, text_classes
+from haarpool.datasets.labels import as_classes, text_classes
 from haarpool.datasets.tu_files import Folder, TuFiles, is_text, unreadable
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 
@@ -68,8 +68,10 @@ def _read(files: TuFiles, task: Task | None) -> Graphs:
     edge_columns: dict[str, NDArray[Any]] = {}
     for kind, dtype in (("labels", np.int64), ("attributes", np.float64)):
         or_text, is_answer = kind == "labels", (name, kind) == (TRIANGLES, "attributes")
-        values = files.lines(f"node_{kind}", dtype, size, "node", or_text=or_text)
-        if values is not None and not is_answer:
+        values = None
+        if not is_answer:
+            values = files.lines(f"node_{kind}", dtype, size, "node", or_text=or_text)
+        if values is not None:
             columns[kind] = values[nodes.order]
         values = files.lines(f"edge_{kind}", dtype, len(lines), "line of A", or_text=or_text)
         if values is not None:
@@ -174,20 +176,14 @@ def _targets(files: TuFiles, ids: Ints, task: Task | None) -> tuple[Mapping[str,
         )
     chosen = values if labels is None or (task == "regression" and values) else labels
     assert chosen is not None
-    where = f"{files.path(chosen.kind)}"
     if chosen is labels and task != "regression" and is_text(chosen.texts):
         classes, class_names = text_classes(chosen.texts)
-        if task is None:
-            check_distinct([text for text in chosen.texts if text], where)
         fields = {"task": "classification", "targets": classes, "classes": class_names}
         return fields, numbers
     table = files.numbers(chosen)
     if task is None:
-        known = [number for number in table.flat if number == number]
-        task = "regression"
-        if chosen is labels and all(number % 1 == 0 for number in known):
-            check_distinct(known, where)
-            task = "classification"
+        is_whole = all(number % 1 == 0 for number in table.flat if number == number)
+        task = "classification" if chosen is labels and is_whole else "regression"
     if task == "regression":
         width = table.shape[1]
         names = ("target",) if width == 1 else tuple(f"target {i + 1}" for i in range(width))

@@ -21,6 +21,9 @@ from haarpool.errors import HaarPoolError
 
 Folder = Path | zipfile.Path
 
+# RuntimeError: it has a password, or an unknown compression.
+_DAMAGED_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
+
 
 class GraphLines(NamedTuple):
     """The lines of a file about graphs that have nodes.
@@ -61,10 +64,7 @@ class TuFiles:
         path = self.path(kind)
         try:
             return path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise unreadable(path, error, self.downloaded) from error
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
-            # RuntimeError: it has a password, or an unknown compression
+        except (OSError, UnicodeDecodeError, *_DAMAGED_ZIP) as error:
             raise unreadable(path, error, self.downloaded) from error
 
     def rows(self, kind: str) -> list[tuple[int, str]]:
@@ -209,7 +209,7 @@ def _cells(line: str) -> list[str]:
 
 def _parsed(text: str, dtype: type) -> NDArray[Any] | None:
     """Parse all numbers of a text at once, which is fast; None if it has any problem."""
-    first = text[: text.find("\n", len(text) - len(text.lstrip()))] or text
+    first = text.lstrip()[:1000].partition("\n")[0]
     separator = "," if "," in first else None  # None: blanks
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # for an empty text, or if an older numpy rounds numbers
