@@ -31,6 +31,7 @@ from tqdm import tqdm
 
 from chemprop_peer import TARGETS
 from haarpool.datasets.splits import make_splits
+from haarpool.nn import HaarNetArchitecture, parse_architecture
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
 from haarpool.training.metrics import LOWER_IS_BETTER
@@ -44,7 +45,19 @@ METRICS = DATASETS | {"Tox21": "roc_auc"}
 # Each dataset with its splits; "scaffold" is one split, with other weights in every repeat.
 PLAN = [(name, "random", 5 if name in TARGETS else 10) for name in METRICS]
 PLAN += [("BBBP", "scaffold", 5), ("BACE", "scaffold", 5)]
-METHODS = {"haarpool": "haarnet", "haarpool, no pooling": "haarnet:levels=0"}
+
+
+def settings(method: str) -> RunConfig:
+    """Return the default settings, or the same without pooling."""
+    config = RunConfig(**BEST, ensemble=MEMBERS)
+    if method == "haarpool":
+        return config
+    arch = parse_architecture(config.arch)
+    assert isinstance(arch, HaarNetArchitecture)
+    return replace(config, arch=str(replace(arch, levels=0)))
+
+
+METHODS = ("haarpool", "haarpool, no pooling")
 
 
 def train(name: str, rule: str, seed: int, method: str, file: str | None) -> list[dict[str, Any]]:
@@ -53,7 +66,7 @@ def train(name: str, rule: str, seed: int, method: str, file: str | None) -> lis
     graphs, metric = dataset(name, file), METRICS[name]
     repeats = next(n for other, split, n in PLAN if (other, split) == (name, rule))
     split = make_splits(rule, graphs, seed=0, repeats=repeats)[seed]
-    config = replace(RunConfig(**BEST), arch=METHODS[method], ensemble=MEMBERS, seed=seed)
+    config = replace(settings(method), split=rule, seed=seed)
     start = time.perf_counter()
     group = ProcessGroup(device=find_device("auto"))
     run = train_run(
@@ -75,9 +88,16 @@ def train(name: str, rule: str, seed: int, method: str, file: str | None) -> lis
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a file that ended well."""
+    """Return the lines of a file that ended well; ours only if settings are still the same."""
     lines = map(json.loads, path.read_text().splitlines()) if path.exists() else ()
-    return [line for line in lines if line["status"] == "ok"]
+    return [line for line in lines if line["status"] == "ok" and _is_current(line)]
+
+
+def _is_current(line: dict[str, Any]) -> bool:
+    if line["method"] not in METHODS:
+        return True
+    config = replace(settings(line["method"]), split=line["split"], seed=line["seed"])
+    return bool(line["config"] == json.loads(json.dumps(config.to_json())))
 
 
 def run_all(arguments: argparse.Namespace) -> None:

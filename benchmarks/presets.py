@@ -169,7 +169,6 @@ def run_all(arguments: argparse.Namespace) -> None:
         for name in arguments.datasets
         if (name, candidate, split) not in done
     ]
-    tasks.sort(key=lambda task: task[2])
     with ProcessPoolExecutor(arguments.processes, get_context("spawn")) as pool:
         futures = [pool.submit(train, *task, arguments.graphs) for task in tasks]
         for future in tqdm(as_completed(futures), total=len(tasks), unit=" trainings"):

@@ -21,7 +21,7 @@ def test_all_parts_in_small(tmp_path):
     }
     assert all(line["name"] in out for line in written["lines"])
     errors = {line["error"] for line in written["lines"]}
-    assert errors == {"", "left out: takes minutes"}  # EdgePooling, memory
+    assert errors == {"", "left out: very slow"}  # EdgePooling, memory
     assert (tmp_path / "bench-cpu-quick.png").stat().st_size > 5000
 
 

@@ -79,7 +79,7 @@ def test_damaged_files_name_the_line(root):
         "chain", "RANDOM", "--root", root, "--features", "--method", "kmeans", code=2
     ).err  # fmt: skip
     (raw / "RANDOM_graph_indicator.txt").write_text("2\n1\n")
-    assert "ascending graph ids" in run_main("chain", "RANDOM", "--root", root, code=2).err
+    assert "two nodes of 1..2" in run_main("chain", "RANDOM", "--root", root, code=2).err
     edges.unlink()
     assert "TU layout" in run_main("chain", root / "RANDOM", code=2, HAARPOOL_DATA="").err
 

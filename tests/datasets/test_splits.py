@@ -140,11 +140,11 @@ def test_parts_that_lack_a_class_are_named():
     assert missing_classes(graphs, [full]) == ""
     lacking = Split(np.arange(4), np.array([4, 5, 6]), np.array([7]))
     assert missing_classes(graphs, [lacking]) == (
-        "no graph of class '3' in the validation part (and 1 parts more)"
+        "no graph of class '3' in the validation part (and 1 more)"
     )
     lacking = Split(np.arange(4), np.arange(4, 8), np.array([3]))
     assert missing_classes(graphs, [full, lacking]) == (
-        "no graph of class '0' and 2 other classes in the test part of repeat 1"
+        "no graph of class '0' and 2 other classes in the test part of repeat 2"
     )
 
 

@@ -264,11 +264,11 @@ def missing_classes(graphs: Graphs, splits: Sequence[Split]) -> str:
         for name, part in zip(PARTS, split, strict=True):
             missing = np.setdiff1d(present, graphs.targets[part])
             if len(part) and len(missing):
-                where = f" of repeat {repeat}" if len(splits) > 1 else ""
+                where = f" of repeat {repeat + 1}" if len(splits) > 1 else ""
                 others = f" and {len(missing) - 1} other classes" if len(missing) > 1 else ""
                 label = graphs.classes[missing[0]]
                 messages.append(f"no graph of class {label!r}{others} in the {name} part{where}")
-    more = f" (and {len(messages) - 1} parts more)" if len(messages) > 1 else ""
+    more = f" (and {len(messages) - 1} more)" if len(messages) > 1 else ""
     return messages[0] + more if messages else ""
 
 

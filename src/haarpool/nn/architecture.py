@@ -231,7 +231,7 @@ class HaarNetArchitecture:
         sizes: dict[str, int] = {}
         for part in filter(None, text.partition(":")[2].split(",")):
             name, _, number = part.partition("=")
-            if name not in names or not number.isdecimal() or name in sizes:
+            if name not in names or not re.fullmatch("[0-9]{1,6}", number) or name in sizes:
                 raise HaarPoolError(
                     f"{HAARNET}:NAME=NUMBER,... with names out of {', '.join(names)}",
                     text.replace(part, f"»{part}«"),
@@ -290,7 +290,7 @@ def parse_architecture(text: str) -> AnyArchitecture:
 
 
 def _parse_block(part: str, marked_text: str) -> Block:
-    match = re.fullmatch(r"([0-9]*)([A-Z](?:[A-Z]|2(?=S))*)([0-9]*)", part)
+    match = re.fullmatch(r"([0-9]{,9})([A-Z](?:[A-Z]|2(?=S))*)([0-9]{,9})", part)
     repeat, token, width = match.groups() if match else ("", part, "")
     if token not in TOKENS:
         similar = get_close_matches(token.upper(), TOKENS, n=1, cutoff=0.5)

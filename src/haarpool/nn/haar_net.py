@@ -15,7 +15,7 @@ from haarpool._types import Domain, Task
 from haarpool._validate import real_number, whole_number
 from haarpool.errors import HaarPoolError
 from haarpool.nn.architecture import HaarNetArchitecture
-from haarpool.nn.inputs import Tensors, chains_of, num_graphs, tensors_of
+from haarpool.nn.inputs import Tensors, chains_of, num_graphs, tensors_of, widened
 from haarpool.nn.network import Network
 from haarpool.nn.pooling import HaarPooling, detail_part
 from haarpool.nn.residual import ResidualConvolution
@@ -44,7 +44,7 @@ class HaarNet(Network):
         coarse_depth: Number of convolutions on each coarse graph.
         domain: Domain of the poolings, see `HaarPooling`.
         dropout: Dropout probability in [0, 1) before both linear layers.
-        task: `"classification"` or `"regression"`; it selects `loss`.
+        task: `"classification"`, `"multilabel"` or `"regression"`; it selects `loss`.
         standardize: Columns of `data.x` that are standardised, see `Network.fit_inputs`.
         standardize_edges: The same for `data.edge_attr`.
 
@@ -145,8 +145,8 @@ class HaarNet(Network):
         rows = [statistics]
         for level, convolutions in enumerate(self.coarse_convolutions):
             rest = detail_part(state.x, chains_of(data, level + 1), level)[1]
-            energy = state.sum_nodes(rest.square(), num_graphs(data))
-            rows.append(_root(energy / state.count_nodes(num_graphs(data))))
+            energy = state.sum_nodes(widened(rest).square(), num_graphs(data))
+            rows.append(_root(energy / state.count_nodes(num_graphs(data))).to(rest.dtype))
             state = self.poolings[level](state, data)
             state, statistics = self._convolve(convolutions, state, data, None)
             rows.append(statistics)
@@ -173,12 +173,16 @@ class HaarNet(Network):
 
 def _statistics(x: Tensor, state: LayerState, num_graphs: int) -> Tensor:
     """Return Σx/√n, mean and standard deviation of x (N, d) over the n nodes of each graph."""
-    n = state.count_nodes(num_graphs).to(x.dtype)
-    total, squares = state.sum_nodes(torch.cat([x, x.square()], 1), num_graphs).chunk(2, 1)
+    wide = widened(x)
+    n = state.count_nodes(num_graphs).to(wide.dtype)
+    total = state.sum_nodes(wide, num_graphs)
     mean = total / n
-    return torch.cat([total / n.sqrt(), mean, _root(squares / n - mean.square())], 1)
+    # Not by Σx²/n - mean², which loses digits where the mean is large.
+    centred = wide - state.at_nodes(mean)
+    variance = state.sum_nodes(centred.square(), num_graphs) / n
+    return torch.cat([total / n.sqrt(), mean, _root(variance)], 1).to(x.dtype)
 
 
 def _root(square: Tensor) -> Tensor:
     """Compute the square root, with a bounded gradient at zero."""
-    return (square.clamp(min=0) + 1e-6).sqrt()
+    return (square + 1e-6).sqrt()

@@ -33,7 +33,8 @@ class ResidualConvolution(torch.nn.Module):
         self.normalize = normalize
         self.edge = Linear(edge_channels, width) if edge_channels else None
         self.eps = torch.nn.Parameter(torch.zeros(()))
-        self.first, self.second = Linear(width, width), Linear(width, width)
+        # A norm follows, which removes any bias.
+        self.first, self.second = (Linear(width, width, bias=False) for _ in range(2))
         # A batch may be one graph of one node, which has no variance.
         self.inner_norm = BatchNorm(width, allow_single_element=True)
         self.outer_norm = BatchNorm(width, allow_single_element=True)

@@ -88,6 +88,13 @@ class LayerState(NamedTuple):
         nodes = torch.arange(x.shape[0], device=x.device, dtype=self.batch.dtype)
         return gather_sum(x, Rows(nodes, self.start), Rows(self.batch))
 
+    def at_nodes(self, rows: Tensor) -> Tensor:
+        """Return (N, d) for each node the row of its graph, the transpose of `sum_nodes`."""
+        if self.start is None:
+            return rows[self.batch]
+        nodes = torch.arange(self.batch.shape[0], device=rows.device, dtype=self.batch.dtype)
+        return gather_sum(rows, Rows(self.batch), Rows(nodes, self.start))
+
     def count_nodes(self, num_graphs: int) -> Tensor:
         """Return (B, 1) the number of nodes of each graph, at least 1."""
         if self.start is None:
