@@ -84,6 +84,18 @@ def test_a_target_of_one_class_is_a_warning_or_an_error(table):
     assert "leave these targets out" in run_main(*arguments, "--strict", code=2).err
 
 
+def test_a_test_part_without_a_class_of_a_target_is_an_error_with_strict(table):
+    rows = [[row[0], i % 2, int(i == 0)] for i, row in enumerate(table)]
+    write("rare.csv", [["smiles", "a", "b"], *rows])
+    numbers = list(range(len(table)))
+    parts = {"train": numbers[:60], "validation": numbers[60:70], "test": numbers[70:]}
+    Path("split.json").write_text(json.dumps(parts))
+    arguments = ("train", "rare.csv", "--target", "a,b", "--split", "split.json", "--strict")
+    err = run_main(*arguments, *SMALL, code=2).err
+    assert "a validation part has graphs of one class only for b" in err
+    assert "a test part has graphs of one class only for b" in err
+
+
 def test_wrong_targets_and_tasks(table):
     for task, expected in (("multilabel", "two classes"), (None, "several of the same two")):
         write(

@@ -232,3 +232,11 @@ def test_only_tables_and_lists_have_several_targets(tmp_path):
             read_graphs(source, task="multilabel")
     with error_with("task", "'several'"):
         read_graphs("rings", task="several")
+
+
+@pytest.mark.parametrize("cell", ["1.100,5", "1,100e-3", "-12.345.678,9"])
+def test_other_decimal_commas(cell, tmp_path):
+    pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")
+    (tmp_path / "m.csv").write_text("smiles;y\n" + f"C;{cell}\n" * 18)
+    with error_with("a decimal point in the column 'y'", f"line 2: '{cell}'"):
+        read_graphs(tmp_path / "m.csv", targets=["y"])

@@ -87,6 +87,12 @@ def test_shares_of_many_classes_add_up():
     assert (counts.min(), counts.max()) == (1, 2)
 
 
+@pytest.mark.parametrize(("classes", "each"), [(200, 3), (40, 6)])
+def test_many_small_classes_leave_enough_to_train(classes, each):
+    (split,) = make_splits("stratified", with_classes(*[each] * classes))
+    assert len(split.train) >= 0.75 * classes * each
+
+
 def test_rare_classes_train_first_then_test_then_validate():
     graphs = with_classes(100, 1, 2, 3, 4)
     graphs.targets[np.flatnonzero(graphs.targets == 0)[:7]] = -1

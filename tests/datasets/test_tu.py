@@ -166,6 +166,18 @@ def test_graphs_without_nodes_are_left_out(tmp_path):
         ]
 
 
+def test_an_empty_label_belongs_to_its_line(tmp_path):
+    """There are as many labels as graphs with nodes, but also a line for each id."""
+    folder = write_tiny_tu(
+        tmp_path, graph_indicator="1\n1\n2\n4\n4\n", A="1, 2\n2, 1\n4, 5\n5, 4\n",
+        edge_labels="1\n1\n1\n1\n", graph_labels="1\n\n0\n1\n",
+    )  # fmt: skip
+    with pytest.warns(HaarPoolWarning, match="1 of 4 graphs of TINY have no nodes"):
+        graphs = read_graphs(folder)
+    assert [graphs.where(g) for g in range(3)] == ["graph 0", "graph 1", "graph 3"]
+    assert graphs.is_labelled.tolist() == [True, False, True]
+
+
 def test_labels_as_text(tmp_path):
     folder = write_tiny_tu(
         tmp_path, node_labels="C\nN\nC\n7\nC alpha\n", graph_labels="toxic\nharmless, weak\n",

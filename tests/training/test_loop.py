@@ -286,7 +286,9 @@ def test_of_equal_scores_the_lower_loss_is_chosen():
 def test_a_score_that_is_not_defined_leaves_the_choice_to_the_loss():
     targets = two_targets()
     targets[started(targets).splits[0].validation] = [0.0, np.nan]
-    run = train_run(started(targets, monitor="score", epochs=6, patience=6, lr=0.01))
+    with pytest.warns(HaarPoolWarning, match="a validation part has graphs of one class only"):
+        run = started(targets, monitor="score", epochs=6, patience=6, lr=0.01)
+    run = train_run(run)
     assert [epoch.validation_score for epoch in run.epochs] == [None] * 6
     losses = [epoch.validation_loss for epoch in run.epochs]
     assert run.results[0].best_epoch == 1 + int(np.argmin(losses))

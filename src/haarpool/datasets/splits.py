@@ -157,14 +157,18 @@ def _class_shares(counts: Ints, size: int, reserve: int) -> Ints:
     Args:
         counts: (C,) Graphs of each class.
         size: Graphs to take, over all classes.
-        reserve: A class with more graphs than this gives at least one.
+        reserve: A class with more graphs than this gives at least one, unless there are many.
 
     Returns:
         (C,) Graphs to take of each class; one of each class is left.
     """
     # Rounding the running total, not each share, keeps the sum.
     totals = np.rint(np.cumsum(counts) * size / counts.sum()).astype(np.int64)
-    shares: Ints = np.maximum(np.diff(totals, prepend=0), counts > reserve)
+    shares: Ints = np.diff(totals, prepend=0)
+    of_all = np.maximum(shares, counts > reserve)
+    # With very many classes, one graph of each would take most graphs from the training part.
+    if of_all.sum() <= max(1.5 * size, size + 5):
+        shares = of_all
     return np.minimum(shares, counts - 1)
 
 
@@ -215,7 +219,7 @@ def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:
     groups = defaultdict[str, list[int]](list)
     for g, scaffold in zip(labelled, scaffolds([graphs.ids[g] for g in labelled]), strict=True):
         groups[scaffold].append(int(g))
-    # As in DeepChem: the largest group comes first, of equal ones that of the last first molecule.
+    # As in DeepChem: large groups first; of groups of the same size, the one that appears last.
     ordered = sorted(groups.values(), key=lambda group: (len(group), group[0]), reverse=True)
     parts = _fill(ordered, 0.8 * len(labelled), 0.9 * len(labelled))
     if not all(parts):  # a scaffold has most molecules: it trains, and the others are halved

@@ -30,7 +30,7 @@ from haarpool.errors import HaarPoolError
 
 DELIMITERS = (",", ";", "\t")
 SAMPLE = 20  # rows that decide about the separator
-DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d*),\d+([eE][+-]?\d+)?")
 
 
 class Row(NamedTuple):

@@ -111,13 +111,16 @@ class TuFiles:
         if not self.path(kind).exists():
             return None
         rows = self.rows(kind)
-        every = list(enumerate(map(str.strip, self.text(kind).splitlines()), start=1))
+        texts = self.text(kind).rstrip().splitlines()
+        every = list(enumerate(map(str.strip, texts), start=1))
+        if len(every) == ids[-1] > len(ids):  # a line for each id, some of them empty
+            rows = every
         for lines in (rows, every):
             if len(lines) == len(ids):
                 return GraphLines(kind, [t for _, t in lines], [n for n, _ in lines], len(lines))
             if len(lines) >= ids[-1]:
-                own = [lines[i - 1] for i in ids.tolist()]
-                return GraphLines(kind, [t for _, t in own], [n for n, _ in own], len(lines))
+                used = [lines[i - 1] for i in ids.tolist()]
+                return GraphLines(kind, [t for _, t in used], [n for n, _ in used], len(lines))
         self._check_count(kind, len(rows), int(ids[-1]), "graph")
         return None
 

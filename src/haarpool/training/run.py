@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from haarpool._types import Floats, Task
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.splits import Split, default_rule, make_splits, missing_classes
+from haarpool.datasets.splits import PARTS, Split, default_rule, make_splits, missing_classes
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 from haarpool.nn import Network, build_model
 from haarpool.training.config import RunConfig
@@ -265,7 +265,7 @@ def _check_targets(graphs: Graphs, splits: list[Split]) -> None:
 
 
 def _check_classes(graphs: Graphs, splits: list[Split], *, strict: bool, warn: bool) -> None:
-    """Warn, or raise an error, if a part lacks a class, or a training part one of a target."""
+    """Warn, or raise an error, if a part lacks a class."""
     missing, remedy = missing_classes(graphs, splits), "pass split=stratified"
     if graphs.task == "multilabel":
         missing, remedy = _targets_of_one_class(graphs, splits), "leave these targets out"
@@ -279,11 +279,15 @@ def _check_classes(graphs: Graphs, splits: list[Split], *, strict: bool, warn: b
 
 
 def _targets_of_one_class(graphs: Graphs, splits: list[Split]) -> str:
-    """Say which targets lack a class in a training part; "" if none does."""
+    """Say which targets lack a class in a part; "" if none does."""
     assert graphs.targets is not None
-    both = np.all([has_both_classes(graphs.targets[split.train]) for split in splits], axis=0)
-    names = [graphs.target_names[t] for t in np.flatnonzero(~both)]
-    return f"a training part has graphs of one class only for {', '.join(names)}" if names else ""
+    messages = []
+    for name, parts in zip(PARTS, zip(*splits, strict=True), strict=True):
+        both = [has_both_classes(graphs.targets[part]) for part in parts if len(part)]
+        if both and not np.all(both):
+            targets = [graphs.target_names[t] for t in np.flatnonzero(~np.all(both, axis=0))]
+            messages.append(f"a {name} part has graphs of one class only for {', '.join(targets)}")
+    return "; ".join(messages).replace("a train part", "a training part")
 
 
 def _median_graph(graphs: Graphs) -> int:
