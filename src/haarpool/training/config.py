@@ -63,7 +63,7 @@ class RunConfig:
         True
     """
 
-    arch: str = setting("GC64-HP-FC64", "network architecture, for example haarnet", metavar="STRING")
+    arch: str = setting("GC64-HP-FC64", "network architecture, or haarnet", metavar="STRING")
     features: str = setting(
         "auto",
         "node features, joined by +: auto (all that there are), labels, attributes, atoms, x, "
