@@ -2,7 +2,7 @@
 
     python -m venv chemprop-env && chemprop-env/bin/pip install torch==2.13.0 chemprop==2.3.1
     HAARPOOL_DATA=... python benchmarks/chemprop_peer.py --chemprop chemprop-env/bin/chemprop
-        [--out results/chemprop.jsonl] [--only ESOL-random ...] [--threads 1]
+        [--out results/chemprop.jsonl] [--only ESOL-random ...] [--threads 1] [--device gpu]
 
 chemprop stays in an environment of its own. It gets the molecules that haarpool reads, with the
 part of each molecule in a column. Its predictions of the test part are scored by haarpool.
@@ -107,7 +107,21 @@ def read_molecules(dataset: str) -> Graphs:
         return read_graphs(str(path), targets=TARGETS[dataset], task="regression", progress=False)
 
 
-def train(job: Job, graphs: Graphs, split: Split, chemprop: Path, threads: int) -> Training:
+class Machine(NamedTuple):
+    """Where chemprop runs.
+
+    Attributes:
+        chemprop: Its executable.
+        device: "cpu" or "gpu".
+        threads: Number of threads.
+    """
+
+    chemprop: Path
+    device: str
+    threads: int
+
+
+def train(job: Job, graphs: Graphs, split: Split, machine: Machine) -> Training:
     """Train the networks of a job in a folder that is deleted afterwards."""
     names = TARGETS[job.dataset]
     arguments = [
@@ -119,10 +133,17 @@ def train(job: Job, graphs: Graphs, split: Split, chemprop: Path, threads: int) 
     with tempfile.TemporaryDirectory(prefix="chemprop-") as folder:
         table, out, log = (Path(folder) / name for name in ("data.csv", "out", "log.txt"))
         _write_table(table, graphs, split, names)
-        command = [str(chemprop), "train", "--data-path", str(table), "--output-dir", str(out)]
+        command = [
+            str(machine.chemprop),
+            "train",
+            "--data-path",
+            str(table),
+            "--output-dir",
+            str(out),
+        ]
         command += ["--smiles-columns", "smiles", "--splits-column", "split"]
-        command += ["--accelerator", "cpu", "--target-columns", *names, *arguments]
-        environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+        command += ["--accelerator", machine.device, "--target-columns", *names, *arguments]
+        environment = os.environ | {"OMP_NUM_THREADS": str(machine.threads)}
         start, cpu_start = time.perf_counter(), _cpu_seconds()
         with open(log, "w") as file:
             status = subprocess.run(command, stdout=file, stderr=file, env=environment).returncode
@@ -176,15 +197,18 @@ def score(dataset: str, prediction: Floats, target: Floats) -> dict[str, Any]:
     return scores
 
 
-def results_of(job: Job, chemprop: Path, threads: int) -> Iterator[dict[str, Any]]:
+def results_of(job: Job, machine: Machine) -> Iterator[dict[str, Any]]:
     """Train a job and yield its results: one network and, if there are more, their mean."""
     graphs = read_molecules(job.dataset)
     split = make_splits(job.rule, graphs, seed=0, repeats=REPEATS)[job.seed]
-    training = train(job, graphs, split, chemprop, threads)
+    training = train(job, graphs, split, machine)
     assert graphs.targets is not None
     target = graphs.targets[split.test]
     metric = METRIC.get(job.dataset, "roc_auc")
-    config = {"arguments": training.arguments, "threads": threads, "nice": os.nice(0)}
+    config = {
+        "arguments": training.arguments, "device": machine.device, "threads": machine.threads,
+        "nice": os.nice(0),
+    }  # fmt: skip
     for members in sorted({1, job.networks}):
         scores = score(job.dataset, training.predictions[:members].mean(axis=0), target)
         share = members / job.networks
@@ -193,7 +217,7 @@ def results_of(job: Job, chemprop: Path, threads: int) -> Iterator[dict[str, Any
             "members": members, "metric": metric, "value": scores[metric], "scores": scores,
             "split_hash": split.digest(), "seconds": round(share * training.seconds, 2),
             "cpu_seconds": round(share * training.cpu_seconds, 2),
-            "versions": versions(chemprop), "config": config, "status": "ok",
+            "versions": versions(machine.chemprop), "config": config, "status": "ok",
         }  # fmt: skip
 
 
@@ -235,12 +259,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/chemprop.jsonl"))
     parser.add_argument("--only", nargs="+", choices=kinds, default=kinds)
     parser.add_argument("--threads", type=int, default=1, help="threads of chemprop [1]")
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
+    parser.add_argument("--seeds", type=int, nargs="+", default=range(REPEATS), metavar="N")
     arguments = parser.parse_args()
+    machine = Machine(arguments.chemprop, arguments.device, arguments.threads)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends chemprop too
     for dataset, rule, networks in PLAN:
         if f"{dataset}-{rule}" not in arguments.only:
             continue
-        for seed in range(REPEATS):
+        for seed in arguments.seeds:
             job = Job(dataset, rule, seed, networks)
             others, own = list[Any](), list[Any]()
             for row in read_results(arguments.out):
@@ -249,7 +276,7 @@ def main() -> None:
             if any(row["status"] == "ok" for row in own):
                 continue
             try:
-                rows = list(results_of(job, arguments.chemprop, arguments.threads))
+                rows = list(results_of(job, machine))
             except RuntimeError as error:
                 about = {"dataset": dataset, "method": "chemprop", "split": rule, "seed": seed}
                 rows = [about | {"status": "failed", "error": str(error)}]

@@ -22,7 +22,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -40,50 +40,69 @@ from haarpool.training.run import start_run
 from haarpool.training.train import train_run
 from presets import DATASETS, dataset
 
-MEMBERS = 5
 METRICS = DATASETS | {"Tox21": "roc_auc"}
-# Each dataset with its splits; "scaffold" is one split, with other weights in every repeat.
-PLAN = [(name, "random", 5 if name in TARGETS else 10) for name in METRICS]
-PLAN += [("BBBP", "scaffold", 5), ("BACE", "scaffold", 5)]
+METHODS = ("haarpool", "haarpool, no pooling")
 
 
-def settings(method: str) -> RunConfig:
+class Plan(NamedTuple):
+    """What is trained on a dataset.
+
+    Attributes:
+        dataset: Name of the dataset.
+        rule: Rule of `make_splits`; "scaffold" is one split, with other weights in every repeat.
+        repeats: Number of repeats.
+        members: Number of members; without pooling it is one.
+    """
+
+    dataset: str
+    rule: str
+    repeats: int
+    members: int
+
+
+PLAN = [
+    *(Plan(name, "random", 10, 5) for name in DATASETS if name not in TARGETS),
+    *(Plan(name, "random", 5, 5) for name in DATASETS if name in TARGETS),
+    Plan("Tox21", "random", 5, 1),
+    Plan("BBBP", "scaffold", 5, 1),
+    Plan("BACE", "scaffold", 5, 1),
+]
+
+
+def settings(plan: Plan, method: str, seed: int) -> RunConfig:
     """Return the default settings, or the same without pooling."""
-    config = RunConfig(**BEST, ensemble=MEMBERS)
+    config = RunConfig(**BEST, ensemble=plan.members, split=plan.rule, seed=seed)
     if method == "haarpool":
         return config
     arch = parse_architecture(config.arch)
     assert isinstance(arch, HaarNetArchitecture)
-    return replace(config, arch=str(replace(arch, levels=0)))
+    return replace(config, arch=str(replace(arch, levels=0)), ensemble=1)
 
 
-METHODS = ("haarpool", "haarpool, no pooling")
-
-
-def train(name: str, rule: str, seed: int, method: str, file: str | None) -> list[dict[str, Any]]:
+def train(plan: Plan, seed: int, method: str, file: str | None) -> list[dict[str, Any]]:
     """Train the members of one split; return the line of their mean and of the first alone."""
     torch.set_num_threads(1)
-    graphs, metric = dataset(name, file), METRICS[name]
-    repeats = next(n for other, split, n in PLAN if (other, split) == (name, rule))
-    split = make_splits(rule, graphs, seed=0, repeats=repeats)[seed]
-    config = replace(settings(method), split=rule, seed=seed)
+    graphs, metric = dataset(plan.dataset, file), METRICS[plan.dataset]
+    split = make_splits(plan.rule, graphs, seed=0, repeats=plan.repeats)[seed]
+    config = settings(plan, method, seed)
     start = time.perf_counter()
     group = ProcessGroup(device=find_device("auto"))
     run = train_run(
         start_run(graphs, config, group, progress=False, splits=[split]), progress=False
     )
     result = run.results[0]
+    seconds = (time.perf_counter() - start) / config.ensemble
     shared = {
-        "dataset": name, "method": method, "split": rule, "seed": seed, "metric": metric,
-        "split_hash": split.digest(), "device": group.device.type, "torch": torch.__version__,
-        "config": config.to_json(), "status": "ok",
+        "dataset": plan.dataset, "method": method, "split": plan.rule, "seed": seed,
+        "metric": metric, "split_hash": split.digest(), "device": group.device.type,
+        "torch": torch.__version__, "config": config.to_json(), "status": "ok",
     }  # fmt: skip
-    seconds = time.perf_counter() - start
+    scores = {1: result.members[0][1:], config.ensemble: (result.validation, result.test)}
     return [
         shared
-        | {"members": members, "value": one.test[metric], "validation": one.validation[metric]}
-        | {"scores": one.test, "seconds": round(seconds * members / MEMBERS, 1)}
-        for members, one in ((MEMBERS, result), (1, result.members[0]))
+        | {"members": members, "value": test[metric], "validation": validation[metric]}
+        | {"scores": test, "seconds": round(seconds * members, 1)}
+        for members, (validation, test) in scores.items()
     ]
 
 
@@ -96,20 +115,20 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 def _is_current(line: dict[str, Any]) -> bool:
     if line["method"] not in METHODS:
         return True
-    config = replace(settings(line["method"]), split=line["split"], seed=line["seed"])
-    return bool(line["config"] == json.loads(json.dumps(config.to_json())))
+    plan = next(p for p in PLAN if p[:2] == (line["dataset"], line["split"]))
+    return RunConfig.from_json(line["config"]) == settings(plan, line["method"], line["seed"])
 
 
 def run_all(arguments: argparse.Namespace) -> None:
     """Run what is missing."""
     done = {(x["dataset"], x["split"], x["seed"], x["method"]) for x in read_lines(arguments.out)}
     tasks = [
-        (name, rule, seed, method)
-        for name, rule, repeats in PLAN
-        if name in arguments.only
-        for seed in range(repeats)
+        (plan, seed, method)
         for method in METHODS
-        if (name, rule, seed, method) not in done
+        for plan in PLAN
+        if plan.dataset in arguments.only
+        for seed in range(plan.repeats)
+        if (*plan[:2], seed, method) not in done
     ]
     with ProcessPoolExecutor(arguments.processes, get_context("spawn")) as pool:
         futures = [pool.submit(train, *task, arguments.graphs) for task in tasks]

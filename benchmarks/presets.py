@@ -7,8 +7,13 @@ Candidates are ranked on each dataset by their mean validation score, and chosen
 Test scores are not computed. Each training is one line of `results/presets.jsonl`; those that are
 there are not run again. `--rank` prints the ranks of the lines that are there.
 
+How the epoch is chosen (`RunConfig.monitor`) is part of the choice, and needs no other training. A
+score at an epoch that was chosen on the same graphs is too good, so one half of the validation part
+chooses the epoch for the other half, and the other way round; the score is the mean of both.
+
 Without RDKit, for example on a machine with a GPU, read the datasets from a file that `--export
-FILE` wrote elsewhere: `--graphs FILE`.
+FILE` wrote elsewhere: `--graphs FILE`. Many processes share a GPU well under NVIDIA's MPS
+(`nvidia-cuda-mps-control -d`); without it their kernels take turns.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ import os
 import pickle
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from multiprocessing import get_context
@@ -29,6 +34,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.stats import rankdata
+from torch import Tensor
 from tqdm import tqdm
 
 from chemprop_peer import TARGETS
@@ -36,6 +43,7 @@ from haarpool.datasets import read_graphs
 from haarpool.datasets.graphs import Graphs
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
+from haarpool.training.loop import Trainer
 from haarpool.training.metrics import LOWER_IS_BETTER, scores_of
 from haarpool.training.run import start_run
 from haarpool.training.trained_model import to_predictions
@@ -54,15 +62,17 @@ DATASETS = {
     "BBBP": "roc_auc",
     "BACE": "roc_auc",
 }
+MONITORS = ("last", "loss", "score")
 GIN: dict[str, Any] = {
-    "arch": "3GIN64-HP-GIN64-SUM-FC64", "domain": "vertex", "epochs": 100, "patience": 100,
-    "batch_size": 32, "lr": 0.005, "weight_decay": 0.0, "schedule": "cosine", "monitor": "score",
+    "arch": "3GIN64-HP-GIN64-SUM-FC64", "domain": "vertex", "epochs": 100, "batch_size": 32,
+    "lr": 0.005, "weight_decay": 0.0, "schedule": "cosine",
 }  # fmt: skip
 NET: dict[str, Any] = {
-    "arch": "haarnet", "domain": "vertex", "epochs": 100, "patience": 100, "batch_size": 0,
-    "lr": 0.002, "weight_decay": 1e-4, "schedule": "one-cycle", "optimizer": "adamw",
-    "label_smoothing": 0.05, "dropout": 0.3, "monitor": "score",
+    "arch": "haarnet", "domain": "vertex", "epochs": 100, "batch_size": 0, "lr": 0.002,
+    "weight_decay": 1e-4, "schedule": "one-cycle", "optimizer": "adamw", "label_smoothing": 0.05,
+    "dropout": 0.3,
 }  # fmt: skip
+SHORT = NET | {"dropout": 0.5, "epochs": 50}
 CANDIDATES: dict[str, dict[str, Any]] = {
     "GIN, one pooling": GIN,
     "net": NET,
@@ -71,10 +81,12 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     "net, no pooling": NET | {"arch": "haarnet:levels=0"},
     "net, one pooling": NET | {"arch": "haarnet:levels=1"},
     "net, three poolings": NET | {"arch": "haarnet:levels=3"},
-    "net, three convolutions": NET | {"arch": "haarnet:depth=3"},
     "net, 128 wide": NET | {"arch": "haarnet:width=128"},
-    "net, lower rate": NET | {"lr": 0.0007},
-    "net, epoch by loss": NET | {"monitor": "loss"},
+    "net, 50 epochs": NET | {"epochs": 50},
+    "short": SHORT,
+    "short, rate 0.004": SHORT | {"lr": 0.004},
+    "short, walks": SHORT | {"features": "auto+walks"},
+    "net, decay 0.01": NET | {"weight_decay": 0.01},
     "net, walks": NET | {"features": "auto+walks"},
 }
 
@@ -96,23 +108,48 @@ def train(name: str, candidate: str, split: int, file: str | None) -> dict[str, 
     """Train a candidate on one split; return its line."""
     torch.set_num_threads(1)
     graphs, metric = dataset(name, file), DATASETS[name]
-    config = RunConfig(**CANDIDATES[candidate], threads=1, repeats=SPLITS)
+    settings = CANDIDATES[candidate]
+    config = RunConfig(**settings, monitor="last", threads=1, repeats=SPLITS)
     group = ProcessGroup(device=find_device("auto"))
     run = start_run(graphs, config, group, progress=False)
     start, trainer = time.perf_counter(), run.trainer(split)
+    outputs = []
     while not trainer.progress.is_complete(config):
         trainer.run_epoch(lambda: None)
-    trainer.load_best()
-    part = trainer.split.validation
-    predicted = to_predictions(trainer.outputs(part), trainer.task, trainer.scale)
-    scores = scores_of(trainer.task, predicted, trainer.targets[part])
+        outputs.append(trainer.outputs(trainer.split.validation))
     return {
         "dataset": name, "candidate": candidate, "split": split, "metric": metric,
-        "validation": scores[metric], "scores": scores, "epoch": trainer.progress.best_epoch,
-        "seconds": round(time.perf_counter() - start, 1), "settings": CANDIDATES[candidate],
+        "validation": {m: score_of(trainer, outputs, m, metric) for m in MONITORS},
+        "seconds": round(time.perf_counter() - start, 1), "settings": settings,
         "split_hash": trainer.split.digest(), "device": group.device.type,
         "torch": torch.__version__,
     }  # fmt: skip
+
+
+def score_of(trainer: Trainer, outputs: Sequence[Tensor], monitor: str, metric: str) -> float:
+    """Score the halves of the validation part, each at the epoch that the other half chooses.
+
+    Args:
+        trainer: The trainer.
+        outputs: Outputs for the validation part, of all epochs.
+        monitor: As in `RunConfig`.
+        metric: Name of the score.
+    """
+    part = trainer.split.validation
+    targets = trainer.targets[part].reshape(len(part), -1)[:, 0]
+    order = np.argsort(targets, kind="stable")  # both halves have all classes
+    halves, scores = (order[0::2], order[1::2]), []
+    for chooses, other in (halves, halves[::-1]):
+        results = [trainer.evaluate(output[chooses], part[chooses]) for output in outputs]
+        best = len(outputs) - 1
+        if monitor == "loss":
+            best = min(range(len(outputs)), key=lambda e: results[e][0])
+        if monitor == "score":
+            sign = -1 if trainer.task == "regression" else 1
+            best = max(range(len(outputs)), key=lambda e: (sign * results[e][1], -results[e][0]))
+        predicted = to_predictions(outputs[best][other], trainer.task, trainer.scale)
+        scores.append(scores_of(trainer.task, predicted, trainer.targets[part[other]])[metric])
+    return float(np.mean(scores))
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -125,15 +162,17 @@ def ranks(lines: Iterable[Mapping[str, Any]]) -> list[tuple[float, str, dict[str
     """Return for each candidate with all lines its mean rank and its mean scores, best first."""
     scores: dict[tuple[str, str], list[float]] = defaultdict(list)
     for line in lines:
-        scores[line["candidate"], line["dataset"]].append(line["validation"])
-    complete = [c for c in CANDIDATES if all(len(scores[c, d]) == SPLITS for d in DATASETS)]
+        for monitor, score in line["validation"].items():
+            scores[f"{line['candidate']}, {monitor}", line["dataset"]].append(score)
+    names = [f"{candidate}, {monitor}" for candidate in CANDIDATES for monitor in MONITORS]
+    complete = [c for c in names if all(len(scores[c, d]) == SPLITS for d in DATASETS)]
     means = {c: {d: float(np.mean(scores[c, d])) for d in DATASETS} for c in complete}
-    places: dict[str, list[int]] = {c: [] for c in complete}
+    places: dict[str, list[float]] = {c: [] for c in complete}
     for name, metric in DATASETS.items():
         sign = 1 if metric in LOWER_IS_BETTER else -1
-        values = {c: sign * means[c][name] for c in complete}
-        for c in complete:  # equal scores share the better place
-            places[c].append(1 + sum(other < values[c] for other in values.values()))
+        rank = rankdata([sign * means[c][name] for c in complete])
+        for c, place in zip(complete, rank, strict=True):
+            places[c].append(float(place))
     return sorted((float(np.mean(places[c])), c, means[c]) for c in complete)
 
 
@@ -155,17 +194,18 @@ def main() -> None:
         return
     if not arguments.rank:
         run_all(arguments)
+    print(f"{'rank':>5}  {'candidate, epoch by':28} " + "  ".join(f"{d[:6]:>6}" for d in DATASETS))
     for rank, candidate, means in ranks(read_lines(arguments.out)):
-        print(f"{rank:5.2f}  {candidate:28} " + "  ".join(f"{v:.3f}" for v in means.values()))
+        print(f"{rank:5.2f}  {candidate:28} " + "  ".join(f"{v:6.3f}" for v in means.values()))
 
 
 def run_all(arguments: argparse.Namespace) -> None:
-    """Run what is missing, split by split, so that early lines cover all candidates."""
+    """Run what is missing."""
     done = {(x["dataset"], x["candidate"], x["split"]) for x in read_lines(arguments.out)}
     tasks = [
         (name, candidate, split)
-        for split in range(SPLITS)
         for candidate in arguments.only
+        for split in range(SPLITS)
         for name in arguments.datasets
         if (name, candidate, split) not in done
     ]

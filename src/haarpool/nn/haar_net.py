@@ -18,7 +18,7 @@ from haarpool.nn.architecture import HaarNetArchitecture
 from haarpool.nn.inputs import Tensors, chains_of, num_graphs, tensors_of, widened
 from haarpool.nn.network import Network
 from haarpool.nn.pooling import HaarPooling, detail_part
-from haarpool.nn.residual import ResidualConvolution
+from haarpool.nn.residual import EPSILON, ResidualConvolution
 from haarpool.nn.stages import ChainPooling, LayerState
 from haarpool.nn.standardize import Standardize
 
@@ -94,7 +94,7 @@ class HaarNet(Network):
         )
         # Three statistics of each layer, the input of a level included, and the energies.
         num_blocks = 3 * (depth + 1) + levels * (3 * (coarse_depth + 1) + 1)
-        self.readout_norm = BatchNorm(num_blocks * width, allow_single_element=True)
+        self.readout_norm = BatchNorm(num_blocks * width, EPSILON, allow_single_element=True)
         self.hidden = Linear(num_blocks * width, width)
         self.output = Linear(width, self.out_channels)
 

@@ -11,6 +11,10 @@ from torch_geometric.utils import scatter
 from haarpool.nn.convolutions import Graph
 from haarpool.nn.masked import masked_norm
 
+# Where all nodes are alike, a norm multiplies rounding errors of gradients by 1/sqrt(EPSILON), and
+# a network has a dozen norms: with 1e-5 they overflow.
+EPSILON = 1e-3
+
 
 class ResidualConvolution(torch.nn.Module):
     r"""A graph isomorphism layer with edge features, two batch norms and a residual connection.
@@ -36,8 +40,8 @@ class ResidualConvolution(torch.nn.Module):
         # A norm follows, which removes any bias.
         self.first, self.second = (Linear(width, width, bias=False) for _ in range(2))
         # A batch may be one graph of one node, which has no variance.
-        self.inner_norm = BatchNorm(width, allow_single_element=True)
-        self.outer_norm = BatchNorm(width, allow_single_element=True)
+        self.inner_norm = BatchNorm(width, EPSILON, allow_single_element=True)
+        self.outer_norm = BatchNorm(width, EPSILON, allow_single_element=True)
 
     def reset_parameters(self) -> None:
         """Reset the weights."""

@@ -39,7 +39,8 @@ class RunConfig:
         batch_size: Graphs per training step, over all processes; 0 chooses a power of 2 by the
             number of graphs: about 40 steps per epoch, 16 to 128 graphs each.
         patience: Training stops after this many epochs without a better validation result.
-        monitor: Validation result that chooses the epoch: a lower "loss" or a better "score".
+        monitor: Validation result that chooses the epoch: a lower "loss" or a better "score"; "last"
+            keeps the last epoch.
         schedule: Learning rate schedule: "constant", "cosine" to zero, or "one-cycle", which rises
             for the first fifth of the epochs before.
         optimizer: "adam", whose weight decay is part of the loss, or "adamw".
@@ -82,8 +83,10 @@ class RunConfig:
     weight_decay: float = setting(0.0005, "weight decay", metavar="RATE")
     batch_size: int = setting(60, "graphs per training step, 0 for automatic", metavar="N")
     patience: int = setting(50, "stop after N epochs without improvement", metavar="N")
-    monitor: Literal["loss", "score"] = setting(
-        "loss", "validation result that chooses the epoch", choices=("loss", "score")
+    monitor: Literal["loss", "score", "last"] = setting(
+        "loss",
+        "validation result that chooses the epoch, or the last epoch",
+        choices=("loss", "score", "last"),
     )
     schedule: Literal["constant", "cosine", "one-cycle"] = setting(
         "constant", "learning rate schedule", choices=("constant", "cosine", "one-cycle")

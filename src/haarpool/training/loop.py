@@ -295,6 +295,8 @@ class Trainer:
         return -score if SCORES[self.task][0] in LOWER_IS_BETTER else score
 
     def _is_better(self, loss: float, score: float) -> bool:
+        if self.config.monitor == "last":
+            return True
         if self.config.monitor == "loss":
             return loss < self.progress.best_loss
         now, best = self._higher_is_better(score), self.progress.best_score
