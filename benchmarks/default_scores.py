@@ -3,10 +3,11 @@
     HAARPOOL_DATA=... python benchmarks/default_scores.py [--processes 2]
         [--only NAME ...] [--table]
 
-Five members are trained on each split; one line of `results/default_scores.jsonl` has the scores of
-their mean (members=5), another those of the first alone (members=1). Finished lines are skipped.
-`--table` prints the means over the splits and the paired differences to chemprop on the same splits
-(`results/chemprop.jsonl`, by `benchmarks/chemprop_peer.py`).
+Where five members are trained on a split, one line of `results/default_scores.jsonl` has the scores
+of their mean (members=5), another those of the first alone (members=1). Finished lines are skipped.
+`--table` prints means and standard deviations over the splits, and how far we are ahead on the same
+splits, with 95 % intervals; positive is better, also for errors. `benchmarks/chemprop_peer.py` writes
+the lines of chemprop.
 
 `--graphs FILE` reads the datasets from a file of `benchmarks/presets.py --export`.
 """
@@ -17,16 +18,18 @@ import argparse
 import json
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from scipy.stats import t as student
+from scipy.stats import ttest_ind
 from tqdm import tqdm
 
 from chemprop_peer import TARGETS
@@ -137,31 +140,85 @@ def run_all(arguments: argparse.Namespace) -> None:
                 file.writelines(json.dumps(line) + "\n" for line in future.result())
 
 
-def interval(differences: Sequence[float]) -> str:
-    """Return the mean and its 95 % interval."""
-    n, mean = len(differences), float(np.mean(differences))
-    half = student.ppf(0.975, n - 1) * np.std(differences, ddof=1) / n**0.5 if n > 1 else np.nan
-    return f"{mean:+.3f} [{mean - half:+.3f}, {mean + half:+.3f}]"
+class Difference(NamedTuple):
+    """How far our scores are ahead of others, with its 95 % interval."""
+
+    mean: float
+    half: float  # of the interval
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.3f} [{self.mean - self.half:+.3f}, {self.mean + self.half:+.3f}]"
 
 
-def print_table(path: Path, peer: Path) -> None:
-    """Print the mean of each method, and the paired difference of ours to each other."""
-    values: dict[tuple[str, str, int], dict[str, dict[Any, float]]] = defaultdict(dict)
+def paired_difference(ours: Sequence[float], others: Sequence[float]) -> Difference:
+    """Compare scores on the same random splits.
+
+    The test parts of random splits overlap, and so do the training parts, so the variance of the
+    mean is not 1/n of that of one difference but 1/n + 1/8, 1/8 being the size of the test part
+    in training parts (Nadeau and Bengio, Inference for the generalization error, 2003).
+    """
+    differences = np.subtract(ours, others)
+    n = len(differences)
+    error = np.sqrt(differences.var(ddof=1) * (1 / n + 1 / 8))
+    return Difference(differences.mean(), student.ppf(0.975, n - 1) * error)
+
+
+def unpaired_difference(ours: Sequence[float], others: Sequence[float]) -> Difference:
+    """Compare scores of several weights on one split, by Welch's interval."""
+    test = ttest_ind(ours, others, equal_var=False)
+    low, high = test.confidence_interval(0.95)
+    return Difference(float(np.mean([low, high])), float(high - low) / 2)
+
+
+Scores = Mapping[str, float]  # of a method, by split
+
+
+def difference(name: str, rule: str, ours: Scores, others: Scores) -> Difference | None:
+    """Return how far we are ahead, or None without five scores of both."""
+    sign = -1 if METRICS[name] in LOWER_IS_BETTER else 1
+    if rule == "scaffold":
+        if min(len(ours), len(others)) < 5:
+            return None
+        return unpaired_difference(*([sign * v for v in each.values()] for each in (ours, others)))
+    splits = sorted(ours.keys() & others.keys())
+    if len(splits) < 5:
+        return None
+    return paired_difference(*([sign * each[s] for s in splits] for each in (ours, others)))
+
+
+def make_table(path: Path, peer: Path) -> str:
+    """Return the mean of each method, and how far ours is ahead of each other, in Markdown."""
+    values: dict[tuple[str, str, int], dict[str, dict[str, float]]] = defaultdict(dict)
     for line in [*read_lines(path), *read_lines(peer)]:
         key = (line["dataset"], line["split"], line["members"])
-        # The scaffold split is always the same, so its runs are not pairs.
-        pair = line["split_hash"] if line["split"] == "random" else line["seed"]
-        values[key].setdefault(line["method"], {})[pair] = line["value"]
-    for (name, rule, members), methods in sorted(values.items()):
-        sign = -1 if METRICS[name] in LOWER_IS_BETTER else 1
-        for method, scores in methods.items():
-            text = f"{np.mean(list(scores.values())):.4f} ({len(scores)})"
+        split = line["split_hash"] if line["split"] == "random" else str(line["seed"])
+        values[key].setdefault(line["method"], {})[split] = line["value"]
+    header = ["dataset", "split", "score", "networks", "haarpool"]
+    header += ["no pooling", "ahead of it by", "chemprop", "ahead of it by"]
+    rows, gains = [header, ["---"] * len(header)], []
+    for plan in PLAN:
+        for members in sorted({1, plan.members}):
+            methods = values[plan.dataset, plan.rule, members]
             ours = methods.get("haarpool", {})
-            if method != "haarpool" and (both := ours.keys() & scores.keys()):
-                text += (
-                    f"  haarpool ahead by {interval([sign * (ours[s] - scores[s]) for s in both])}"
-                )
-            print(f"{name:13} {rule:9} members {members}  {method:22} {text}")
+            cells = [plan.dataset, plan.rule, METRICS[plan.dataset], str(members), _mean(ours)]
+            for method in (METHODS[1], "chemprop"):
+                others = methods.get(method, {})
+                ahead = difference(plan.dataset, plan.rule, ours, others)
+                cells += [_mean(others), str(ahead or "")]
+                if ahead and method == METHODS[1]:
+                    gains.append(ahead.mean)
+            rows.append(cells)
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    if gains:
+        table += f"\n\nMean over {len(gains)} rows of what pooling adds: {np.mean(gains):+.4f}"
+    return table
+
+
+def _mean(scores: Scores) -> str:
+    if not scores:
+        return ""
+    spread = f" ± {stdev(scores.values()):.3f}" if len(scores) > 1 else ""
+    return f"{mean(scores.values()):.3f}{spread} ({len(scores)})"
 
 
 def main() -> None:
@@ -177,7 +234,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if not arguments.table:
         run_all(arguments)
-    print_table(arguments.out, arguments.peer)
+    print(make_table(arguments.out, arguments.peer))
 
 
 if __name__ == "__main__":
