@@ -6,8 +6,8 @@
 Where five members are trained on a split, one line of `results/default_scores.jsonl` has the scores
 of their mean (members=5), another those of the first alone (members=1). Finished lines are skipped.
 `--table` prints means and standard deviations over the splits, and how far we are ahead on the same
-splits, with 95 % intervals; positive is better, also for errors. `benchmarks/chemprop_peer.py` writes
-the lines of chemprop.
+splits, with 95 % intervals; positive is better, also for errors. `benchmarks/chemprop_peer.py`
+writes the lines of chemprop.
 
 `--graphs FILE` reads the datasets from a file of `benchmarks/presets.py --export`.
 """
