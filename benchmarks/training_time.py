@@ -1,0 +1,81 @@
+"""Time `haarpool train` and `chemprop train` on tables of molecules, one after the other.
+
+    HAARPOOL_DATA=... python benchmarks/training_time.py --chemprop chemprop-env/bin/chemprop
+        [--out results/training_time.json] [--rounds 2] [--threads 2]
+
+Both commands start from the table and train one network on the processor, with their default
+settings and on the same split; haarpool also builds its chains. The fastest of the rounds counts,
+since other programs on the machine only make it slower.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from chemprop_peer import TARGETS, Job, Machine, read_molecules, versions
+from chemprop_peer import train as train_chemprop
+from haarpool._files import write_text
+from haarpool.datasets.splits import make_splits
+
+DATASETS = ("ESOL", "BBBP", "BACE")
+
+
+def time_haarpool(dataset: str) -> float:
+    """Run `haarpool train`; return its seconds."""
+    table = Path(os.environ["HAARPOOL_DATA"]) / "molecules" / f"{dataset}.csv"
+    with tempfile.TemporaryDirectory(prefix="haarpool-") as folder:
+        command = [sys.executable, "-m", "haarpool", "train", str(table), "--device", "cpu"]
+        command += ["--target", *TARGETS[dataset], "--split", "random", "--out", f"{folder}/run"]
+        environment = os.environ | {"HAARPOOL_CACHE": f"{folder}/cache"}
+        start = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True, env=environment)
+        return time.perf_counter() - start
+
+
+def time_chemprop(dataset: str, machine: Machine) -> float:
+    """Run `chemprop train` on the split of `time_haarpool`; return its seconds."""
+    graphs = read_molecules(dataset)
+    split = make_splits("random", graphs, seed=0, repeats=1)[0]
+    return train_chemprop(Job(dataset, "random", 0, 1), graphs, split, machine).seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--chemprop", type=Path, required=True, help="executable of chemprop")
+    parser.add_argument("--out", type=Path, default=Path("results/training_time.json"))
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of chemprop [all]")
+    arguments = parser.parse_args()
+    machine = Machine(arguments.chemprop, "cpu", arguments.threads)
+    rows: list[dict[str, Any]] = []
+    for dataset in DATASETS:
+        ours, others = [], []
+        for _ in range(arguments.rounds):
+            ours.append(round(time_haarpool(dataset), 1))
+            others.append(round(time_chemprop(dataset, machine), 1))
+            print(f"{dataset}: haarpool {ours[-1]} s, chemprop {others[-1]} s", flush=True)
+        rows.append(
+            {"dataset": dataset, "haarpool": ours, "chemprop": others}
+            | {"ratio": round(min(ours) / min(others), 3)}
+        )
+    about = {
+        "unit": "seconds", "threads": arguments.threads, "cores": os.cpu_count(),
+        "versions": {"torch": torch.__version__, "chemprop": versions(machine.chemprop)},
+    }  # fmt: skip
+    write_text(arguments.out, json.dumps({"about": about, "results": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
