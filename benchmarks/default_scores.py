@@ -37,7 +37,7 @@ from haarpool.datasets.splits import make_splits
 from haarpool.nn import HaarNetArchitecture, parse_architecture
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
-from haarpool.training.metrics import LOWER_IS_BETTER
+from haarpool.training.metrics import LOWER_IS_BETTER, SHORT_NAMES
 from haarpool.training.presets import BEST
 from haarpool.training.run import start_run
 from haarpool.training.train import train_run
@@ -146,8 +146,12 @@ class Difference(NamedTuple):
     mean: float
     half: float  # of the interval
 
-    def __str__(self) -> str:
-        return f"{self.mean:+.3f} [{self.mean - self.half:+.3f}, {self.mean + self.half:+.3f}]"
+    def text(self, *, percent: bool = False) -> str:
+        """Return the difference and its interval, in percent or as it is."""
+        factor, digits = (100, 1) if percent else (1, 3)
+        ends = (self.mean, self.mean - self.half, self.mean + self.half)
+        middle, low, high = (f"{factor * value:+.{digits}f}" for value in ends)
+        return f"{middle} [{low}, {high}]"
 
 
 def paired_difference(ours: Sequence[float], others: Sequence[float]) -> Difference:
@@ -186,39 +190,54 @@ def difference(name: str, rule: str, ours: Scores, others: Scores) -> Difference
     return paired_difference(*([sign * each[s] for s in splits] for each in (ours, others)))
 
 
-def make_table(path: Path, peer: Path) -> str:
-    """Return the mean of each method, and how far ours is ahead of each other, in Markdown."""
-    values: dict[tuple[str, str, int], dict[str, dict[str, float]]] = defaultdict(dict)
-    for line in [*read_lines(path), *read_lines(peer)]:
-        key = (line["dataset"], line["split"], line["members"])
+def read_scores(*paths: Path) -> dict[tuple[str, str], dict[tuple[str, int], dict[str, float]]]:
+    """Return scores by (dataset, rule), then by (method, members), then by split."""
+    scores: dict[tuple[str, str], Any] = defaultdict(lambda: defaultdict(dict))
+    for line in (line for path in paths for line in read_lines(path)):
         split = line["split_hash"] if line["split"] == "random" else str(line["seed"])
-        values[key].setdefault(line["method"], {})[split] = line["value"]
-    header = ["dataset", "split", "score", "networks", "haarpool"]
-    header += ["no pooling", "ahead of it by", "chemprop", "ahead of it by"]
-    rows, gains = [header, ["---"] * len(header)], []
+        key = (line["method"], line["members"])
+        scores[line["dataset"], line["split"]][key][split] = line["value"]
+    return scores
+
+
+def make_tables(path: Path, peer: Path) -> str:
+    """Return the tables of the README: graphs beside no pooling, molecules beside chemprop."""
+    scores = read_scores(path, peer)
+    graphs = [["", "one network", "five members", "one without pooling", "pooling adds"]]
+    molecules = [["", "one network", "chemprop", "ahead by", "five members"]]
+    molecules[0] += ["chemprop, five", "ahead by"]
+    gains = []
     for plan in PLAN:
-        for members in sorted({1, plan.members}):
-            methods = values[plan.dataset, plan.rule, members]
-            ours = methods.get("haarpool", {})
-            cells = [plan.dataset, plan.rule, METRICS[plan.dataset], str(members), _mean(ours)]
-            for method in (METHODS[1], "chemprop"):
-                others = methods.get(method, {})
-                ahead = difference(plan.dataset, plan.rule, ours, others)
-                cells += [_mean(others), str(ahead or "")]
-                if ahead and method == METHODS[1]:
-                    gains.append(ahead.mean)
-            rows.append(cells)
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    if gains:
-        table += f"\n\nMean over {len(gains)} rows of what pooling adds: {np.mean(gains):+.4f}"
-    return table
+        cell = scores[plan.dataset, plan.rule]
+        one, five = cell["haarpool", 1], cell["haarpool", 5]
+        plain = cell["haarpool, no pooling", 1]
+        if gain := difference(*plan[:2], one, plain):
+            gains.append(gain.mean)
+        if plan.dataset not in TARGETS:
+            texts = [_mean(each, percent=True) for each in (one, five, plain)]
+            graphs.append([plan.dataset, *texts, gain.text(percent=True) if gain else ""])
+            continue
+        row = [f"{plan.dataset}, {plan.rule}, {SHORT_NAMES[METRICS[plan.dataset]]}"]
+        for members in (1, 5):
+            ours, others = cell["haarpool", members], cell["chemprop", members]
+            ahead = difference(*plan[:2], ours, others)
+            row += [_mean(ours), _mean(others), ahead.text() if ahead else ""]
+        molecules.append(row)
+    note = f"Mean of what pooling adds, over {len(gains)} datasets and splits: {mean(gains):+.4f}."
+    return f"{_markdown(graphs)}\n\n{_markdown(molecules)}\n\n{note}\n"
 
 
-def _mean(scores: Scores) -> str:
-    if not scores:
+def _mean(scores: Scores, *, percent: bool = False) -> str:
+    if len(scores) < 2:
         return ""
-    spread = f" ± {stdev(scores.values()):.3f}" if len(scores) > 1 else ""
-    return f"{mean(scores.values()):.3f}{spread} ({len(scores)})"
+    values = [100 * value if percent else value for value in scores.values()]
+    digits = 1 if percent else 3
+    return f"{mean(values):.{digits}f} ± {stdev(values):.{digits}f}"
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def main() -> None:
@@ -234,7 +253,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if not arguments.table:
         run_all(arguments)
-    print(make_table(arguments.out, arguments.peer))
+    print(make_tables(arguments.out, arguments.peer), end="")
 
 
 if __name__ == "__main__":
