@@ -5,9 +5,8 @@
 
 Where five members are trained on a split, one line of `results/default_scores.jsonl` has the scores
 of their mean (members=5), another those of the first alone (members=1). Finished lines are skipped.
-`--table` prints means and standard deviations over the splits, and how far we are ahead on the same
-splits, with 95 % intervals; positive is better, also for errors. `benchmarks/chemprop_peer.py`
-writes the lines of chemprop.
+Then it writes the tables of README.md and docs/scores.md; `--table` does only that.
+`benchmarks/chemprop_peer.py` writes the lines of chemprop.
 
 `--graphs FILE` reads the datasets from a file of `benchmarks/presets.py --export`.
 """
@@ -33,6 +32,7 @@ from scipy.stats import ttest_ind
 from tqdm import tqdm
 
 from chemprop_peer import TARGETS
+from haarpool._files import write_text
 from haarpool.datasets.splits import make_splits
 from haarpool.nn import HaarNetArchitecture, parse_architecture
 from haarpool.training.config import RunConfig
@@ -45,6 +45,7 @@ from presets import DATASETS, dataset
 
 METRICS = DATASETS | {"Tox21": "roc_auc"}
 METHODS = ("haarpool", "haarpool, no pooling")
+PAGES = (Path("README.md"), Path("docs/scores.md"))
 
 
 class Plan(NamedTuple):
@@ -177,17 +178,20 @@ def unpaired_difference(ours: Sequence[float], others: Sequence[float]) -> Diffe
 Scores = Mapping[str, float]  # of a method, by split
 
 
-def difference(name: str, rule: str, ours: Scores, others: Scores) -> Difference | None:
-    """Return how far we are ahead, or None without five scores of both."""
-    sign = -1 if METRICS[name] in LOWER_IS_BETTER else 1
-    if rule == "scaffold":
-        if min(len(ours), len(others)) < 5:
-            return None
-        return unpaired_difference(*([sign * v for v in each.values()] for each in (ours, others)))
-    splits = sorted(ours.keys() & others.keys())
-    if len(splits) < 5:
-        return None
-    return paired_difference(*([sign * each[s] for s in splits] for each in (ours, others)))
+def difference(plan: Plan, ours: Scores, others: Scores) -> str:
+    """Return how far we are ahead, with the interval; "" without five scores of both."""
+    sign = -1 if METRICS[plan.dataset] in LOWER_IS_BETTER else 1
+    if plan.rule == "scaffold":  # always the same split
+        columns = [list(each.values()) for each in (ours, others)]
+        compare = unpaired_difference
+    else:
+        splits = sorted(ours.keys() & others.keys())
+        columns = [[each[split] for split in splits] for each in (ours, others)]
+        compare = paired_difference
+    if min(map(len, columns)) < 5:
+        return ""
+    ahead = compare(*([sign * value for value in column] for column in columns))
+    return ahead.text(percent=METRICS[plan.dataset] == "accuracy")
 
 
 def read_scores(*paths: Path) -> dict[tuple[str, str], dict[tuple[str, int], dict[str, float]]]:
@@ -200,35 +204,50 @@ def read_scores(*paths: Path) -> dict[tuple[str, str], dict[tuple[str, int], dic
     return scores
 
 
-def make_tables(path: Path, peer: Path) -> str:
-    """Return the tables of the README: graphs beside no pooling, molecules beside chemprop."""
+def make_tables(path: Path, peer: Path) -> dict[str, str]:
+    """Return the tables of the pages by their name: "summary", "graphs" and "molecules"."""
     scores = read_scores(path, peer)
+    summary = [["", "one network", "five members", "chemprop, one", "chemprop, five"]]
     graphs = [["", "one network", "five members", "one without pooling", "pooling adds"]]
     molecules = [["", "one network", "chemprop", "ahead by", "five members"]]
-    molecules[0] += ["chemprop, five", "ahead by"]
-    gains = []
+    molecules[0] += ["chemprop, five", "ahead by", "one without pooling", "pooling adds"]
     for plan in PLAN:
-        cell = scores[plan.dataset, plan.rule]
-        one, five = cell["haarpool", 1], cell["haarpool", 5]
+        cell, percent = scores[plan.dataset, plan.rule], METRICS[plan.dataset] == "accuracy"
+        kinds = [("haarpool", 1), ("haarpool", 5), ("chemprop", 1), ("chemprop", 5)]
+        one, five, peer_one, peer_five = (cell[kind] for kind in kinds)
         plain = cell["haarpool, no pooling", 1]
-        if gain := difference(*plan[:2], one, plain):
-            gains.append(gain.mean)
-        if plan.dataset not in TARGETS:
-            texts = [_mean(each, percent=True) for each in (one, five, plain)]
-            graphs.append([plan.dataset, *texts, gain.text(percent=True) if gain else ""])
+        name = f"{plan.dataset}, {'%' if percent else SHORT_NAMES[METRICS[plan.dataset]]}"
+        name += ", scaffold split" * (plan.rule == "scaffold")
+        columns = (one, five, peer_one, peer_five)
+        if not any(columns):
             continue
-        row = [f"{plan.dataset}, {plan.rule}, {SHORT_NAMES[METRICS[plan.dataset]]}"]
-        for members in (1, 5):
-            ours, others = cell["haarpool", members], cell["chemprop", members]
-            ahead = difference(*plan[:2], ours, others)
-            row += [_mean(ours), _mean(others), ahead.text() if ahead else ""]
-        molecules.append(row)
-    note = f"Mean of what pooling adds, over {len(gains)} datasets and splits: {mean(gains):+.4f}."
-    return f"{_markdown(graphs)}\n\n{_markdown(molecules)}\n\n{note}\n"
+        texts = [_mean(each, percent, plan.repeats) for each in columns]
+        summary.append([name, *(text.partition(" ")[0] for text in texts)])
+        pooling = [_mean(plain, percent, plan.repeats), difference(plan, one, plain)]
+        if percent:
+            graphs.append([name, *texts[:2], *pooling])
+        else:
+            first = [texts[0], texts[2], difference(plan, one, peer_one)]
+            second = [texts[1], texts[3], difference(plan, five, peer_five)]
+            molecules.append([name, *first, *second, *pooling])
+    tables = {"summary": summary, "graphs": graphs, "molecules": molecules}
+    return {name: _markdown(rows) for name, rows in tables.items()}
 
 
-def _mean(scores: Scores, *, percent: bool = False) -> str:
-    if len(scores) < 2:
+def write_tables(tables: Mapping[str, str], pages: Sequence[Path]) -> None:
+    """Write tables into pages, between the comments `<!-- NAME -->` and `<!-- end -->`."""
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        for name, table in tables.items():
+            before, mark, rest = text.partition(f"<!-- {name} -->\n")
+            if mark:
+                text = f"{before}{mark}{table}\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
+        write_text(page, text)
+
+
+def _mean(scores: Scores, percent: bool, repeats: int) -> str:
+    """Return mean and standard deviation; "" if a repeat is missing."""
+    if len(scores) < repeats:
         return ""
     values = [100 * value if percent else value for value in scores.values()]
     digits = 1 if percent else 3
@@ -249,11 +268,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(METRICS), metavar="NAME")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--graphs", metavar="FILE", help="file that presets.py --export wrote")
-    parser.add_argument("--table", action="store_true", help="print the table and stop")
+    parser.add_argument("--table", action="store_true", help="only write the tables")
     arguments = parser.parse_args()
     if not arguments.table:
         run_all(arguments)
-    print(make_tables(arguments.out, arguments.peer), end="")
+    write_tables(make_tables(arguments.out, arguments.peer), PAGES)
 
 
 if __name__ == "__main__":

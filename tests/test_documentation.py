@@ -41,3 +41,14 @@ def test_walk_through_the_modules_never_goes_back():
     names = [f"haarpool.{module.replace('/', '.')}" for module in walk]
     for earlier, later in combinations(names, 2):
         assert not graph.chain_exists(importer=earlier, imported=later), f"{earlier} needs {later}"
+
+
+def test_tables_of_scores_are_those_of_the_results(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    from default_scores import PAGES, make_tables
+
+    results = ROOT / "results"
+    tables = make_tables(results / "default_scores.jsonl", results / "chemprop.jsonl")
+    text = "".join((ROOT / page).read_text() for page in PAGES)
+    for name, table in tables.items():
+        assert f"<!-- {name} -->\n{table}\n<!-- end -->" in text
