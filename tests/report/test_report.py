@@ -145,8 +145,8 @@ def test_one_repeat_has_no_spread_and_a_hint(tmp_path):
 def test_several_targets_have_a_table_and_curves(tmp_path):
     path = report_of(tmp_path, record("multilabel", targets=4))
     found = Page(path)
-    assert "ROC AUC on the test graphs" in found.text
-    assert "target test ROC AUC validation ROC AUC repeats" in found.text
+    assert "ROC-AUC on the test graphs" in found.text
+    assert "target test ROC-AUC validation ROC-AUC repeats" in found.text
     assert "energy 0 0.2500 ± 0.0000 0.2500 ± 0.0000 3" in found.text
     assert "energy 3 – – 0" in found.text
     assert "is the mean over 3 of 4 targets; a target needs" in found.text

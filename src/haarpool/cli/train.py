@@ -214,12 +214,16 @@ def _show_scores(scores: Mapping[str, Any], metric: str, part: str) -> str:
 
 
 def _show_score(metric: str, score: Mapping[str, Any]) -> str:
+    from haarpool.training.results import num_defined
+
     if score["mean"] is None:
         return "not defined"
     digits = {"accuracy": ".1f", "roc_auc": ".3f"}.get(metric, ".4g")
     factor, unit = (100, " %") if metric == "accuracy" else (1, "")
     spread = "" if score["std"] is None else f" ± {factor * score['std']:{digits}}"
-    return f"{factor * score['mean']:{digits}}{spread}{unit}"
+    defined, repeats = num_defined(score), len(score["each"])
+    where = "" if defined == repeats else f" in {defined} of {repeats} repeats"
+    return f"{factor * score['mean']:{digits}}{spread}{unit}{where}"
 
 
 def _config(arguments: Namespace) -> RunConfig:

@@ -14,13 +14,14 @@ from haarpool.nn.architecture import parse_architecture
 from haarpool.report.record import RunRecord
 from haarpool.training import results
 from haarpool.training.metrics import HEADLINES
+from haarpool.training.results import num_defined
 
 METRICS = {
     "f1": "F1",
     "mae": "mean absolute error",
     "r2": "R²",
     "rmse": "root mean square error",
-    "roc_auc": "ROC AUC",
+    "roc_auc": "ROC-AUC",
 }
 MAX_CLASSES = 40  # of a confusion matrix; a larger one is unreadable
 
@@ -70,19 +71,19 @@ def spread(metric: str, score: Mapping[str, Any]) -> str:
 
     Args:
         metric: Name of the metric.
-        score: "mean", "std" and "each" over the repeats; a single repeat has no ±.
+        score: "mean" and "std" over the repeats; a single repeat has no ±.
 
     Example:
-        >>> spread("mae", {"mean": 42.914, "std": 1.2345, "each": [41.1, 42.9, 44.7]})
+        >>> spread("mae", {"mean": 42.914, "std": 1.2345})
         '42.9 ± 1.2'
-        >>> spread("accuracy", {"mean": 0.8421, "std": None, "each": [0.8421]})
+        >>> spread("accuracy", {"mean": 0.8421, "std": None})
         '84.21 %'
     """
     if score["mean"] is None:
         return number(None)
     factor, sign = unit(metric)
     mean, std = factor * score["mean"], factor * (score["std"] or 0)
-    if len(score["each"]) < 2 or not math.isfinite(mean + std):
+    if score["std"] is None or not math.isfinite(mean + std):
         return f"{number(mean)}{sign}"
     # At most four digits of the mean, even if all repeats have the same score.
     scale = max(std, abs(mean) / 100) or 1
@@ -156,7 +157,7 @@ def repeats(record: RunRecord) -> list[list[str]]:
         row.append(", ".join(map(number, epochs)))
     for part in ("validation", "test"):
         for row, value in zip(rows, result["scores"][metric][part]["each"], strict=True):
-            row.append(spread(metric, {"mean": value, "std": None, "each": [value]}))
+            row.append(spread(metric, {"mean": value, "std": None}))
     return rows
 
 
@@ -168,9 +169,14 @@ def targets(record: RunRecord) -> list[list[str]]:
     metric, rows = record.result["metric"], []
     for target, scores in record.result["targets"].items():
         cells = [spread(name, scores[name][part]) for name, part in target_columns(metric)]
-        defined = sum(value is not None for value in scores[metric]["test"]["each"])
-        rows.append([target, *cells, number(defined)])
+        rows.append([target, *cells, number(num_defined(scores[metric]["test"]))])
     return rows
+
+
+def all_defined(scores: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Return whether all scores are defined in the parts of all repeats."""
+    parts = [score[part] for score in scores.values() for part in ("validation", "test")]
+    return all(num_defined(part) == len(part["each"]) for part in parts)
 
 
 def scored_targets(record: RunRecord) -> str:

@@ -91,6 +91,9 @@ def write_results(run: Run, folder: RunFolder) -> None:
 def run_result(run: Run) -> dict[str, Any]:
     """Return the content of `result.json`: the scores of all repeats.
 
+    The mean of a score is over the repeats in which it is defined; "each" has null for the others.
+    ROC-AUC is not defined for more than two classes, nor in a part with one class only.
+
     "members" has the scores of single members beside those of their mean prediction, with a list
     per repeat under "each"; None unless there are several. "targets" has the scores of each target,
     and "scored_targets" the number of targets in the mean of the main score; None unless there are
@@ -98,8 +101,7 @@ def run_result(run: Run) -> dict[str, Any]:
     """
     task = check_labels(run.graphs)
     parts = [part for r in run.results for part in (r.validation, r.test)]
-    # ROC AUC is not defined for more than two classes, or if a part has only one of them.
-    names = [name for name in SCORES[task] if all(name in part for part in parts)]
+    names = [name for name in SCORES[task] if any(name in part for part in parts)]
     return {
         "dataset": run.graphs.name,
         "arch": run.config.arch,
@@ -110,7 +112,7 @@ def run_result(run: Run) -> dict[str, Any]:
         "folds": num_folds(run.config.split),
         "scores": {
             name: {
-                part: _statistics([getattr(r, part)[name] for r in run.results])
+                part: _statistics([getattr(r, part).get(name, math.nan) for r in run.results])
                 for part in ("validation", "test")
             }
             for name in names
@@ -123,6 +125,20 @@ def run_result(run: Run) -> dict[str, Any]:
         "graphs": {p: [len(getattr(s, p)) for s in run.splits] for p in Split._fields},
         "seconds": sum(epoch.seconds for epoch in run.epochs),
     }
+
+
+def num_defined(score: Mapping[str, Any]) -> int:
+    """Return in how many repeats a score is defined.
+
+    Args:
+        score: Statistics of a score in `result.json`.
+
+    Example:
+        >>> num_defined({"mean": 0.5, "std": None, "each": [0.5, None]})
+        1
+    """
+    members = [one if isinstance(one, list) else [one] for one in score["each"]]
+    return sum(None not in one for one in members)
 
 
 def scored_targets(result: Mapping[str, Any]) -> str:
@@ -150,7 +166,9 @@ def _member_results(run: Run, names: Sequence[str]) -> dict[str, Any]:
     for name in names:
         scores[name] = {}
         for part in ("validation", "test"):
-            each = [[getattr(m, part)[name] for m in r.members] for r in run.results]
+            each = [
+                [getattr(m, part).get(name, math.nan) for m in r.members] for r in run.results
+            ]
             values = [[_finite(value) for value in members] for members in each]
             means = [float(np.mean(members)) for members in each]
             scores[name][part] = _statistics(means) | {"each": values}
@@ -168,25 +186,19 @@ def _target_results(run: Run, task: Task) -> dict[str, Any]:
         targets[target] = {}
         for name in SCORES[task]:
             each = {p: [r.targets[p][t].get(name, math.nan) for r in run.results] for p in counts}
-            targets[target][name] = {p: _defined_statistics(values) for p, values in each.items()}
+            targets[target][name] = {p: _statistics(values) for p, values in each.items()}
     for part, numbers in counts.items():
         parts = [result.targets[part] for result in run.results]
         numbers += [sum(SCORES[task][0] in scores for scores in part) for part in parts]
     return {"targets": targets, "scored_targets": counts}
 
 
-def _defined_statistics(values: list[float]) -> dict[str, Any]:
-    """Return mean and standard deviation of the values that are defined."""
-    defined = [value for value in values if math.isfinite(value)]
-    return _statistics(defined or [math.nan]) | {"each": [_finite(value) for value in values]}
-
-
 def _statistics(values: list[float]) -> dict[str, Any]:
-    """Return mean and standard deviation as JSON has them: null if a value is not defined."""
-    std = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    """Return mean and standard deviation of the values that are defined, as JSON has them."""
+    defined = [value for value in values if math.isfinite(value)]
     return {
-        "mean": _finite(float(np.mean(values))),
-        "std": None if std is None else _finite(std),
+        "mean": float(np.mean(defined)) if defined else None,
+        "std": float(np.std(defined, ddof=1)) if len(defined) > 1 else None,
         "each": [_finite(value) for value in values],
     }
 
