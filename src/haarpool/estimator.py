@@ -17,6 +17,7 @@ from haarpool._types import Floats, Task
 from haarpool._validate import real_number
 from haarpool.datasets import as_graphs
 from haarpool.datasets.graphs import MISSING, Graphs
+from haarpool.datasets.labels import default_names
 from haarpool.datasets.splits import as_json, hold_out
 from haarpool.errors import HaarPoolError
 from haarpool.training.config import RunConfig
@@ -274,7 +275,7 @@ def _with_several_targets(graphs: Graphs, y: NDArray[Any]) -> Graphs:
         raise HaarPoolError(
             "0, 1 or NaN as labels of several targets", f"{error}", "use one classifier per target"
         ) from error
-    names = tuple(f"y{t}" for t in range(y.shape[1]))
+    names = default_names(y.shape[1])
     labels: dict[str, Any] = {"task": "multilabel", "classes": ("0", "1"), "target_names": names}
     return replace(graphs, targets=targets, **labels)
 
@@ -285,7 +286,7 @@ def _with_values(graphs: Graphs, y: NDArray[Any]) -> Graphs:
         values = y.astype(np.float64).reshape(len(graphs), -1)
     except (ValueError, TypeError) as error:
         raise HaarPoolError("numbers as labels", f"{error}", "use HaarClassifier") from error
-    names = tuple(f"y{i}" if values.shape[1] > 1 else "y" for i in range(values.shape[1]))
+    names = default_names(values.shape[1])
     return replace(graphs, task="regression", classes=(), targets=values, target_names=names)
 
 

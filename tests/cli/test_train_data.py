@@ -262,3 +262,16 @@ def test_a_damaged_mutag_is_an_error(workplace, monkeypatch):
     Path("data/MUTAG/raw").mkdir(parents=True)
     monkeypatch.setenv("HAARPOOL_DATA", "data")
     assert "MUTAG" in run_main("train", *SMALL, code=2).err
+
+
+@pytest.mark.usefixtures("blank_report")
+def test_predictions_for_labels_that_training_did_not_have():
+    folder = write_rings_tu(Path("data"), "MINE")
+    train("data/MINE", *SMALL, "--out", "run")
+    path = folder / "MINE_node_labels.txt"
+    _, *others = path.read_text().splitlines()
+    path.write_text("\n".join(["77", *others]))
+    predicted = run_main("predict", "run", "data/MINE", "--quiet")
+    assert len(predicted.out.splitlines()) == 241
+    assert predicted.err.count("\n") == 1
+    assert "a label that the training data do not have, such as 77 in graph 0" in predicted.err

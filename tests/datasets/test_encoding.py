@@ -9,6 +9,7 @@ import pytest
 
 from haarpool.datasets import Graphs
 from haarpool.datasets.encoding import MAX_DEGREE, MAX_LABELS, Encoding, FeatureColumns
+from haarpool.errors import HaarPoolWarning
 from helpers.errors import error_with
 
 
@@ -33,8 +34,33 @@ def test_labels_may_be_text():
     encoding = Encoding.fit(graphs, "labels")
     assert encoding == Encoding.from_json(json.loads(json.dumps(encoding.to_json())))
     assert encoding.encode(graphs).argmax(1).tolist() == [0, 2, 0, 1, 0]
-    with error_with("labels of nodes out of C, Cl, N", "got 1 in graph 0"):
-        encoding.encode(two_graphs(labels=[[1], [1], [1], [1], [1]]))
+    numbers = two_graphs(labels=[[1], [1], [1], [1], [1]])
+    with error_with("labels of nodes like C, Cl, N", "got 1 in graph 0 (line 2) of two"):
+        encoding.encode(numbers)
+
+
+def test_unknown_labels_are_zeros():
+    graphs = two_graphs(labels=[[3, 0], [9, 0], [3, 1], [5, 0], [3, 0]])
+    encoding = Encoding.fit(graphs, "labels+degree")
+    others = two_graphs(labels=[[3, 0], [9, 7], [3, 1], [4, 0], [9, 0]])
+    with pytest.warns(HaarPoolWarning) as caught:
+        found = encoding.encode(others)
+    assert [str(one.message) for one in caught] == [
+        f"1 of 5 nodes of two have a label that the training data do not have, such as {first}: "
+        "it is encoded as zeros"
+        for first in ("4 in graph 1 (line 7)", "7 in graph 0 (line 2)")
+    ]
+    expected = [[1, 0, 0, 1, 0], [0, 0, 1, 0, 0], [1, 0, 0, 0, 1], [0, 0, 0, 1, 0], [0, 0, 1, 1, 0]]
+    assert found[:, :5].tolist() == expected
+    np.testing.assert_array_equal(found[:, 5:], encoding.encode(graphs)[:, 5:])
+
+
+def test_isotopes_are_zeros_where_there_are_none():
+    graphs = two_graphs(atoms=np.ones((5, 2)), isotopes=[[0], [1], [0], [0], [0]])
+    encoding = Encoding.fit(graphs)
+    assert encoding.describe() == "atoms (2), isotopes (1), degree (3)"
+    assert encoding.encode(graphs)[:, 2].tolist() == [0, 1, 0, 0, 0]
+    assert encoding.encode(two_graphs(atoms=np.ones((5, 2))))[:, 2].tolist() == [0] * 5
 
 
 def test_degrees_and_constants():
@@ -137,8 +163,9 @@ def test_edges_that_no_graph_had_at_first():
     none = replace(two_graphs(), edges=np.zeros((2, 0), int))
     encoding = Encoding.fit(replace(none, edge_columns={"labels": np.zeros((0, 1), int)}))
     assert encoding.edge_width == 0
-    with error_with("labels of edges out of", "got 4 in graph 0"):
-        encoding.encode_edges(replace(two_graphs(), edge_columns={"labels": np.full((7, 1), 4)}))
+    labelled = replace(two_graphs(), edge_columns={"labels": np.full((7, 1), 4)})
+    with pytest.warns(HaarPoolWarning, match=r"7 of 7 edges of two .* such as 4 in graph 0"):
+        assert encoding.encode_edges(labelled).shape == (7, 0)
 
 
 def test_edges_have_features_too():
@@ -181,8 +208,6 @@ def test_features_that_are_not_finite(value):
 def test_features_that_do_not_fit():
     graphs = two_graphs(labels=[[3], [9], [3], [5], [3]], x=np.ones((5, 2)))
     encoding = Encoding.fit(graphs, "labels+x")
-    with error_with("labels of nodes out of 3, 5, 9", "4 in graph 1 (line 7) of two"):
-        encoding.encode(two_graphs(labels=[[3], [9], [3], [5], [4]], x=np.ones((5, 2))))
     with error_with("2 columns 'x' of each node", "3 in two"):
         encoding.encode(two_graphs(labels=[[3], [9], [3], [5], [3]], x=np.ones((5, 3))))
     with error_with("1 columns 'labels' of each node", "0 in two"):

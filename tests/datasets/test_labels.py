@@ -146,10 +146,10 @@ def test_values_beyond_float32(value, tmp_path):
             two_nodes(y=torch.tensor([float("nan"), value], dtype=torch.double))]  # fmt: skip
     graphs = from_data_list(data)
     for form in (data, graphs, graphs.take(np.array([1]))):
-        with error_with("at most 3.4e+38", "float32", f"{value:g} as 'y 2' of graph 1"):
+        with error_with("at most 3.4e+38", "float32", f"{value:g} as 'y1' of graph 1"):
             as_graphs(form)
     torch.save(data, tmp_path / "own.pt")
-    with error_with(f"{value:g} as 'y 2' of graph 1"):
+    with error_with(f"{value:g} as 'y1' of graph 1"):
         read_graphs(tmp_path / "own.pt")
     good = replace(graphs, targets=np.array([[0, 3e38], [np.nan, -3e38]]))
     assert as_graphs(good) is good
@@ -157,10 +157,10 @@ def test_values_beyond_float32(value, tmp_path):
 
 def test_values_beyond_float32_in_files(tmp_path):
     write_tiny_tu(tmp_path / "tu", graph_labels=None, graph_attributes="1, 2\n3, 1e39\n")
-    with error_with("float32", "1e+39 as 'target 2' of graph 1"):
+    with error_with("float32", "1e+39 as 'y1' of graph 1"):
         read_graphs(tmp_path / "tu")
     write_tiny_tu(tmp_path / "labels", graph_labels=f"0.5\n{10**39}\n")
-    with error_with("float32", "1e+39 as 'target' of graph 1"):
+    with error_with("float32", "1e+39 as 'y' of graph 1"):
         read_graphs(tmp_path / "labels")
     pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")
     (tmp_path / "m.csv").write_text("smiles,y\nC,0.5\nC,-1e39\n")
@@ -215,12 +215,12 @@ def test_several_targets_of_a_list(dtype, tmp_path):
     torch.save(data, tmp_path / "own.pt")
     for graphs in (from_data_list(data), read_graphs(tmp_path / "own.pt")):
         assert (graphs.task, graphs.classes) == ("multilabel", ("0", "1"))
-        assert graphs.target_names == ("y 1", "y 2")
+        assert graphs.target_names == ("y0", "y1")
         np.testing.assert_array_equal(graphs.targets, [*labels, [np.nan, np.nan]])
     assert GraphDataset(graphs, Encoding.fit(graphs, "constant")).num_classes == 2
     assert from_data_list(data, task="regression").task == "regression"
     data[0].y = torch.tensor([[0, 2]], dtype=dtype)
-    with error_with("two classes, the same in all of y 1, y 2", "3: 0, 1, 2"):
+    with error_with("two classes, the same in all of y0, y1", "3: 0, 1, 2"):
         from_data_list(data, task="multilabel")
     if dtype == torch.float:
         assert from_data_list(data).task == "regression"

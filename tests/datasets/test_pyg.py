@@ -53,7 +53,7 @@ def test_labels_of_a_list():
         [two_nodes(y=torch.tensor([[1.0, 2.0]])), two_nodes(), two_nodes(y=torch.ones(2))]
     )
     np.testing.assert_array_equal(values.targets, [[1, 2], [np.nan, np.nan], [1, 1]])
-    assert values.target_names == ("y 1", "y 2")
+    assert values.target_names == ("y0", "y1")
     assert values.is_labelled.tolist() == [True, False, True]
     single = [two_nodes(y=1.5), two_nodes(y=torch.tensor([float("nan")]))]
     assert from_data_list(single).target_names == ("y",)

@@ -194,7 +194,7 @@ def test_scaffolds_stay_together():
     assert [len(part) for part in split] == [20, 5, 5]
     with pytest.raises(hp.HaarPoolError, match="SMILES for split=scaffold"):
         make_splits("scaffold", random_graphs())
-    with pytest.raises(hp.HaarPoolError, match="1 scaffolds of 50"):
+    with pytest.raises(hp.HaarPoolError, match="1 scaffold of 50"):
         make_splits("scaffold", random_graphs(ids=("CC",) * 50, id_name="smiles"))
 
 

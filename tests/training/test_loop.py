@@ -303,9 +303,7 @@ def test_a_target_of_one_class_in_the_training_part():
     targets = two_targets()
     split = started(targets).splits[0]
     targets[split.train, 1] = 0
-    with pytest.warns(
-        HaarPoolWarning, match="a training part has graphs of one class only for y 2"
-    ):
+    with pytest.warns(HaarPoolWarning, match="a training part has graphs of one class only for y1"):
         run = started(targets, class_weights=True, epochs=2)
     train_run(run)
     with pytest.raises(HaarPoolError, match="a target of graphs with two classes"):

@@ -34,7 +34,7 @@ def run(settings: Settings) -> Iterator[Line]:
     """Yield the lines of all poolings: plain, captured, compiled."""
     graphs = dataset(settings)
     tokens = ("HP", "TP") if settings.quick else TOKENS
-    runs, own = dict[str, Run](), Times()
+    runs, first = dict[str, Run](), Times()
     for token in tokens:
         one = runs[token] = _start(token, graphs, settings)
         ways = {"plain": False}
@@ -42,15 +42,15 @@ def run(settings: Settings) -> Iterator[Line]:
             ways = {"captured": True, "plain": False}
         trainers = {way: _epoch(one, padded) for way, padded in ways.items()}
         times = _measure(one, trainers, settings)
-        own = own if own.values else times[next(iter(ways))]
+        first = first if first.values else times[next(iter(ways))]
         for way in ways:
-            yield _line(token, way, times[way], own, graphs, settings)
+            yield _line(token, way, times[way], first, graphs, settings)
     if not settings.quick:
-        yield from _compiled(runs, own, graphs, settings)
+        yield from _compiled(runs, first, graphs, settings)
 
 
 def _compiled(
-    runs: dict[str, Run], own: Times, graphs: Graphs, settings: Settings
+    runs: dict[str, Run], first: Times, graphs: Graphs, settings: Settings
 ) -> Iterator[Line]:
     """Yield the lines of compiled networks, as many as there is time for."""
     # Graph breaks of other poolings are no news.
@@ -63,7 +63,7 @@ def _compiled(
             torch.compiler.reset()  # a network is compiled at most eight times
             compiled = replace(one, config=replace(one.config, compile=True))
             times = _measure(one, {"compiled": _epoch(compiled, False)}, settings)
-        yield _line(token, "compiled", times["compiled"], own, graphs, settings)
+        yield _line(token, "compiled", times["compiled"], first, graphs, settings)
     torch._logging.set_logs()  # type: ignore[attr-defined]
 
 
@@ -104,7 +104,7 @@ def _measure(one: Run, epochs: dict[str, Action], settings: Settings) -> dict[st
 
 
 def _line(
-    token: str, way: str, times: Times, own: Times, graphs: Graphs, settings: Settings
+    token: str, way: str, times: Times, first: Times, graphs: Graphs, settings: Settings
 ) -> Line:
     limited = (token, way) == ("HP", "captured") and not settings.quick
     return Line(
@@ -115,7 +115,7 @@ def _line(
         times,
         at_most=LIMIT_MS if limited else None,
         case={"pooling": token, "way": way, "dataset": graphs.name},
-        note=f"{times.median / own.median:.2f} x the first line" if times.values else "",
+        note=f"{times.median / first.median:.2f} x the first line" if times.values else "",
         error=times.error,
         optional=token != "HP" or way == "compiled",
     )

@@ -17,7 +17,7 @@ from torch_geometric.data.storage import GlobalStorage
 from haarpool._types import Floats, Task
 from haarpool.chains.adjacency import as_array, edge_list
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import are_classes, as_classes, multilabel
+from haarpool.datasets.labels import are_classes, as_classes, default_names, multilabel
 from haarpool.errors import HaarPoolError
 
 CLASSES = (Data, DataEdgeAttr, DataTensorAttr, GlobalStorage)
@@ -143,7 +143,7 @@ def _targets(graphs: Sequence[Any], task: Task | None) -> Mapping[str, Any]:
         if y.size != first.size or not same_kind:
             expected = f"y with {first.size} of {'whole' if is_whole else 'real'} numbers"
             raise _wrong(g, expected, f"{y.size}, dtype {y.dtype}", "use the same in all graphs")
-    names = ("y",) if first.size == 1 else tuple(f"y {t + 1}" for t in range(first.size))
+    names = default_names(first.size)
     if task != "regression" and (first.size > 1 or task == "multilabel"):
         missing = np.full(first.size, np.nan)
         values = np.concatenate([labels.get(g, missing) for g in range(len(graphs))])

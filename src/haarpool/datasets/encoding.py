@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
@@ -13,13 +14,15 @@ from numpy.typing import NDArray
 from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.walks import STEPS, return_probabilities
-from haarpool.errors import HaarPoolError
+from haarpool.errors import HaarPoolError, HaarPoolWarning
 
 Singles = NDArray[np.float32]
 Label = int | str | None
 
-AUTO = ("labels", "x", "atoms", "attributes")  # all of these that the graphs have, and degrees
+# All of these that the graphs have, and degrees.
+AUTO = ("labels", "x", "atoms", "isotopes", "attributes")
 REAL = ("x", "attributes")  # kinds of columns in unknown units
+ZERO_IF_ABSENT = ("isotopes",)  # molecules without isotopes do not have the column
 MAX_DEGREE = 16  # larger degrees share the last column of "degree"
 MAX_LABELS = 256  # columns of one label; rare values share the last one
 _TEXT = {"labels": "node labels", "log_degree": "log degree"}
@@ -68,7 +71,8 @@ class Encoding:
     """How features are made: fitted to a dataset, then the same for all other graphs.
 
     - "labels" become one-hot columns, one per known value. A label with more than `MAX_LABELS`
-      values has columns for the most frequent ones; the others share a column.
+      values has columns for the most frequent ones; the others share a column. Otherwise a value
+      that is not known becomes a row of zeros, with a warning.
     - "degree" is the degree without self-loops, one-hot up to the largest known one, at most
       `MAX_DEGREE`. The last column also represents larger degrees.
     - "log_degree" is log(1 + degree), one column.
@@ -102,10 +106,12 @@ class Encoding:
         """Make an encoding for graphs like these.
 
         Args:
-            graphs: All graphs to encode; a label that they do not have is unknown.
-            kinds: Kinds joined by "+", for example "labels+degree"; "auto" is labels, x, atoms
-                and attributes, if the graphs have them, and degrees, also as "log_degree" if
-                there are larger ones than `MAX_DEGREE`.
+            graphs: All graphs of a run, those of its test part too: which columns and labels there
+                are, and the largest degree, follow from them. Targets are not used; networks take
+                the scale of real numbers from the training part alone.
+            kinds: Kinds joined by "+", for example "labels+degree"; "auto" is labels, x, atoms,
+                isotopes and attributes, if the graphs have them, and degrees, also as
+                "log_degree" if there are larger ones than `MAX_DEGREE`.
         """
         degree = _degree(graphs)
         largest = int(degree.max(initial=0))
@@ -292,6 +298,8 @@ def _encode(
     """Write the (N, width) features of one kind, checked; `owner` is the graph of each row."""
     values = columns.get(part.kind)
     width = len(part.values) if part.kind == "labels" else part.width
+    if values is None and part.kind in ZERO_IF_ABSENT:
+        return
     if values is None or values.shape[1] != width:
         raise HaarPoolError(
             f"{width} columns {part.kind!r} of each {what}",
@@ -310,23 +318,32 @@ def _encode(
         return
     start = 0
     for labels, known in zip(values.T, part.values, strict=True):
-        row, column = _find_labels(labels, known)
-        if row is not None:
-            listed = ", ".join(map(str, known[:10])) + (", ..." if len(known) > 10 else "")
-            raise HaarPoolError(
-                f"labels of {what}s out of {listed}",
-                f"{labels[row]} in {graphs.where(int(owner[row]))} of {graphs.name}",
-                "use graphs with the labels that the encoding was fitted to",
+        column = _label_columns(labels, known)
+        unknown = np.flatnonzero(column < 0)
+        if unknown.size:
+            row = int(unknown[0])
+            if any(isinstance(label, str) != isinstance(labels[row], str) for label in known[:1]):
+                listed = ", ".join(map(str, known[:10])) + (", ..." if len(known) > 10 else "")
+                raise HaarPoolError(
+                    f"labels of {what}s like {listed}",
+                    f"{labels[row]!s} in {graphs.where(int(owner[row]))} of {graphs.name}",
+                    "use text for all labels, or numbers, as in the training data",
+                )
+            text = (
+                f"{len(unknown):,} of {len(labels):,} {what}s of {graphs.name} have a label that "
+                f"the training data do not have, such as {labels[row]} in "
+                f"{graphs.where(int(owner[row]))}: it is encoded as zeros"
             )
-        _set_ones(features[:, start:], column)
+            warnings.warn(text, HaarPoolWarning, stacklevel=3)
+        known_rows = np.flatnonzero(column >= 0)
+        features[known_rows, start + column[known_rows]] = 1
         start += len(known)
 
 
-def _find_labels(labels: NDArray[Any], known: Sequence[Label]) -> tuple[int | None, Ints]:
-    """Return the first row with an unknown label, or None, and the (N,) columns of the labels."""
+def _label_columns(labels: NDArray[Any], known: Sequence[Label]) -> Ints:
+    """Return the (N,) columns of labels, -1 for those that are not known."""
     values, inverse = np.unique(labels, return_inverse=True)
     number = {label: column for column, label in enumerate(known)}
     others = number.get(None, -1)
     columns = np.array([number.get(value, others) for value in values.tolist()], np.int64)
-    column = columns[inverse]
-    return (None, column) if (columns >= 0).all() else (int((column < 0).argmax()), column)
+    return np.asarray(columns[inverse])

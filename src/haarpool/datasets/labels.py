@@ -61,6 +61,19 @@ def as_classes(values: Sequence[Number | None]) -> tuple[Ints, tuple[str, ...]]:
     return np.array(numbers, np.int64), names
 
 
+def default_names(number: int) -> tuple[str, ...]:
+    """Return names for targets that have none.
+
+    Args:
+        number: Number of targets.
+
+    Example:
+        >>> default_names(1), default_names(2)
+        (('y',), ('y0', 'y1'))
+    """
+    return ("y",) if number == 1 else tuple(f"y{t}" for t in range(number))
+
+
 def is_missing(text: str) -> bool:
     """Return whether a label in a text file is missing."""
     return text.strip().lower() in ABSENT

@@ -229,14 +229,14 @@ def _unknown_name(name: str, bases: Sequence[Path]) -> HaarPoolError:
         for base in bases
         if base.is_dir()
     }
-    names = (*GENERATED, "qm7", *TU_NAMES, *chain.from_iterable(folders.values()))
-    known = {known.lower(): known for known in names}
+    all_names = (*GENERATED, "qm7", *TU_NAMES, *chain.from_iterable(folders.values()))
+    known = {known.lower(): known for known in all_names}
     close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
     if close:
         remedy = f"did you mean {known[close[0]]}?"
     elif folders:
         remedy = "; ".join(
-            f"{base} has {', '.join(own) or 'none'}" for base, own in folders.items()
+            f"{base} has {', '.join(names) or 'none'}" for base, names in folders.items()
         )
     else:
         remedy = REMEDY

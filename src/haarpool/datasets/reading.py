@@ -53,8 +53,9 @@ def read_graphs(
         >>> len(graphs), graphs.task, graphs.classes, list(graphs.columns)
         (240, 'classification', ('fused', 'linked'), ['labels'])
     """
-    options: dict[str, Any] = {"smiles": smiles, "targets": targets, "strict": strict}
-    graphs = _read(source, root, task, **options, seed=seed, progress=progress)
+    columns = [targets] if isinstance(targets, str) else targets
+    table = {"smiles": smiles, "targets": columns, "strict": strict}
+    graphs = _read(source, root, task, seed=seed, progress=progress, **table)
     return graphs if task is not None else check_classes(graphs)
 
 
@@ -63,18 +64,25 @@ def _read(
     root: Source | None = None,
     task: Task | None = None,
     *,
-    smiles: str | None = None,
-    targets: Sequence[str] = (),
-    strict: bool = False,
     seed: int = 0,
     progress: bool | None = None,
+    **table: Any,
 ) -> Graphs:
-    """Do the work of `read_graphs`; the task may be doubtful, which predictions do not need."""
+    """Read graphs, whose task may be doubtful: predictions do not need it.
+
+    Args:
+        source: As in `read_graphs`, and so are the arguments that follow.
+        root: See there.
+        task: See there.
+        seed: See there.
+        progress: See there.
+        **table: Arguments of `read_smiles`, for CSV files.
+    """
     if task is not None:
         choice("task", task, get_args(Task))
     path = find_dataset(source, root)
     suffix = "" if path is None else path.suffix.lower()
-    if suffix not in TABLES and (smiles is not None or targets):
+    if suffix not in TABLES and (table.get("smiles") is not None or table.get("targets")):
         got = f"{str(source)!r} together with columns"
         raise HaarPoolError("a CSV file", got, "leave out smiles= and targets=")
     if task == "multilabel" and suffix not in (*TABLES, ".pt"):
@@ -90,8 +98,7 @@ def _read(
     if suffix in TABLES:
         from haarpool.datasets.smiles import read_smiles
 
-        columns = [targets] if isinstance(targets, str) else targets
-        graphs = read_smiles(path, smiles, columns, task=task, strict=strict, progress=progress)
+        graphs = read_smiles(path, task=task, progress=progress, **table)
     elif suffix == ".pt":
         from haarpool.datasets.data_list import read_data_list
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.table import Row, read_rows, read_targets
 from haarpool.errors import HaarPoolError, HaarPoolWarning, import_extra
 
-MAX_LISTED = 20  # invalid SMILES that a message lists
+MAX_LISTED = 3  # invalid SMILES that a message lists
 
 # The features of atoms and bonds are the same for every file, so that a model fits all of them.
 ELEMENTS = ("H", "B", "C", "N", "O", "F", "Si", "P", "S", "Cl", "Se", "Br", "I")
@@ -44,6 +45,7 @@ BOND_FEATURES = (
     *("cis (Z)", "trans (E)", "other stereo"),
 )
 BOND_STEREO = ("STEREOZ", "STEREOE")
+ISOTOPE = re.compile(r"\[\d")
 
 
 def read_smiles(
@@ -58,7 +60,8 @@ def read_smiles(
     """Read all molecules of a CSV file; a warning lists invalid SMILES, which are skipped.
 
     Nodes are atoms without hydrogens, with `ATOM_FEATURES` in the column "atoms". Edges are bonds,
-    with the bond order as weight and `BOND_FEATURES` in the column "bonds".
+    with the bond order as weight and `BOND_FEATURES` in the column "bonds". If there are isotopes,
+    the column "isotopes" has the mass number minus that of the most common isotope: 1 for [13C].
 
     Args:
         path: The file; it needs a header.
@@ -162,13 +165,14 @@ class _Parser:
         # there is no stereochemistry.
         codes = self._cip_codes(molecule) if "@" in row.cells[0] else {}
         has_stereo = bool({"/", "\\"} & set(row.cells[0]))
+        has_isotopes = ISOTOPE.search(row.cells[0]) is not None
         atoms, kinds = [], self.atom_kinds
         for i in range(molecule.GetNumAtoms()):
             atom = molecule.GetAtomWithIdx(i)
             key = (
                 atom.GetAtomicNum(), atom.GetDegree(), atom.GetTotalNumHs(),
                 atom.GetHybridization(), atom.GetFormalCharge(), atom.GetIsAromatic(),
-                atom.IsInRing(), codes.get(i),
+                atom.IsInRing(), codes.get(i), atom.GetIsotope() if has_isotopes else 0,
             )  # fmt: skip
             atoms.append(kinds.setdefault(key, len(kinds)))
         begin, end, bonds, bond_kinds = [], [], [], self.bond_kinds
@@ -233,12 +237,14 @@ class _Parser:
         order = np.lexsort(edges[::-1])
         kind = np.concatenate([bonds, bonds])[order]
         features, weights = self._bond_table()
+        shifts = self._mass_shifts()
         atoms = np.array([i for molecule in molecules for i in molecule.atoms], np.int64)
         return Graphs(
             self.path.stem,
             start,
             edges[:, order],
-            {"atoms": self._atom_table()[atoms]},
+            {"atoms": self._atom_table()[atoms]}
+            | ({"isotopes": shifts[atoms]} if shifts.any() else {}),
             edge_weight=weights[kind],
             edge_columns={"bonds": features[kind]},
             ids=tuple(molecule.row.cells[0] for molecule in molecules),
@@ -262,10 +268,16 @@ class _Parser:
                 *([False] * 5 if code is None else _one_hot(code, CIP_CODES)),
             ]
             for (
-                number, neighbours, hydrogens, hybridisation, charge, aromatic, ring, code
+                number, neighbours, hydrogens, hybridisation, charge, aromatic, ring, code, _
             ) in self.atom_kinds
         ]  # fmt: skip
         return np.array(rows, np.float64).reshape(-1, len(ATOM_FEATURES))
+
+    def _mass_shifts(self) -> Floats:
+        """Return (kinds, 1) mass numbers of atoms minus those of the most common isotopes."""
+        common = self.chem.GetPeriodicTable().GetMostCommonIsotope
+        shifts = [mass - common(number) if mass else 0 for number, *_, mass in self.atom_kinds]
+        return np.array(shifts, np.float64)[:, None]
 
     def _bond_table(self) -> tuple[Floats, Floats]:
         """Return the (kinds, features) of bonds, and their (kinds,) weights.

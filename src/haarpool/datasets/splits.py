@@ -228,7 +228,7 @@ def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:
     if not all(parts):
         raise HaarPoolError(
             "enough scaffolds for three parts",
-            f"{len(groups)} scaffolds of {len(labelled)} molecules",
+            f"{len(groups)} scaffold{'s' * (len(groups) > 1)} of {len(labelled)} molecules",
             "pass split=random",
         )
     return _sorted(*(np.array(part) for part in parts))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from haarpool._types import Ints, Task
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import as_classes, text_classes
+from haarpool.datasets.labels import as_classes, default_names, text_classes
 from haarpool.datasets.tu_files import Folder, TuFiles, is_text, unreadable
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 
@@ -141,9 +141,9 @@ def _edges(files: TuFiles, nodes: _Nodes) -> tuple[Ints, Ints]:
     if wrong.size:
         got = files.quote("A", wrong[0])
         raise files.wrong("A", f"two nodes of 1..{size} in one graph", got, remedy)
-    place = np.empty_like(nodes.order)
-    place[nodes.order] = np.arange(size)
-    edges = place[edges]
+    position = np.empty_like(nodes.order)
+    position[nodes.order] = np.arange(size)
+    edges = position[edges]
     key = edges[:, 0] * size + edges[:, 1]
     rows = np.arange(len(edges))
     if (key[1:] <= key[:-1]).any():
@@ -185,8 +185,7 @@ def _targets(files: TuFiles, ids: Ints, task: Task | None) -> tuple[Mapping[str,
         is_whole = all(number % 1 == 0 for number in table.flat if number == number)
         task = "classification" if chosen is labels and is_whole else "regression"
     if task == "regression":
-        width = table.shape[1]
-        names = ("target",) if width == 1 else tuple(f"target {i + 1}" for i in range(width))
+        names = default_names(table.shape[1])
         fields = {"task": task, "targets": table.astype(np.float64), "target_names": names}
         return fields, numbers
     if table.shape[1] > 1:

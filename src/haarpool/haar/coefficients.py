@@ -63,9 +63,9 @@ def join(chain: Chain | ChainTensors, parts: Sequence[Signal], level: int = 0) -
         raise HaarPoolError("the parts that split returns", "none", "pass the complete list")
     tensors, _, back = checked[0]
     level = checked_level(level, tensors.num_levels, repr(tensors))
-    places = _part_rows(tensors, level)
+    part_rows = _part_rows(tensors, level)
     rows: list[Tensor] = [part[1] for part in checked]
-    got, expected = [r.shape[-2] for r in rows], [len(place) for place in places]
+    got, expected = [r.shape[-2] for r in rows], [len(r) for r in part_rows]
     columns = {r.shape[:-2] + r.shape[-1:] for r in rows}
     if got != expected or len(columns) > 1:
         raise HaarPoolError(
@@ -73,7 +73,7 @@ def join(chain: Chain | ChainTensors, parts: Sequence[Signal], level: int = 0) -
             f"{got} rows" + " and different columns" * (len(columns) > 1),
             "pass the list that split returned for the same chain and level",
         )
-    return back(torch.cat(rows, -2).index_select(-2, torch.cat(places).argsort()))
+    return back(torch.cat(rows, -2).index_select(-2, torch.cat(part_rows).argsort()))
 
 
 def _part_rows(chain: ChainTensors, level: int) -> list[Tensor]:

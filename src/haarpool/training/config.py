@@ -39,8 +39,8 @@ class RunConfig:
         batch_size: Graphs per training step, over all processes; 0 chooses a power of 2 by the
             number of graphs: about 40 steps per epoch, 16 to 128 graphs each.
         patience: Training stops after this many epochs without a better validation result.
-        monitor: Validation result that chooses the epoch: a lower "loss" or a better "score"; "last"
-            keeps the last epoch.
+        monitor: Validation result that chooses the epoch: a lower "loss" or a better "score";
+            "last" keeps the last epoch.
         schedule: Learning rate schedule: "constant", "cosine" to zero, or "one-cycle", which rises
             for the first fifth of the epochs before.
         optimizer: "adam", whose weight decay is part of the loss, or "adamw".

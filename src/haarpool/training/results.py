@@ -166,9 +166,7 @@ def _member_results(run: Run, names: Sequence[str]) -> dict[str, Any]:
     for name in names:
         scores[name] = {}
         for part in ("validation", "test"):
-            each = [
-                [getattr(m, part).get(name, math.nan) for m in r.members] for r in run.results
-            ]
+            each = [[getattr(m, part).get(name, math.nan) for m in r.members] for r in run.results]
             values = [[_finite(value) for value in members] for members in each]
             means = [float(np.mean(members)) for members in each]
             scores[name][part] = _statistics(means) | {"each": values}

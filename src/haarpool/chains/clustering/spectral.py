@@ -231,11 +231,11 @@ def _solve(batch: GraphBatch, num_clusters: Ints, by_size: bool) -> Ints:
         quota[is_crowded(size, graph, num_clusters)] = -1
     label, fixed = batch.start[graph], np.ones_like(size)
     for g in np.flatnonzero(quota < 0):
-        own = graph == g
-        shares = _fixed_shares(size[own], int(num_clusters[g]), by_size)
+        of_graph = graph == g
+        shares = _fixed_shares(size[of_graph], int(num_clusters[g]), by_size)
         assert shares is not None  # eigenvalues decide only where there is a quota
-        label[own] += shares[0]
-        fixed[own] = shares[1]
+        label[of_graph] += shares[0]
+        fixed[of_graph] = shares[1]
     todo = np.flatnonzero(((quota > 0)[graph] & (size > 1)) | (fixed > 1))
     todo = todo[np.argsort(size[todo], kind="stable")]
     stacks = _stacks(batch.adjacency, component, nodes, first, todo, size)
