@@ -170,7 +170,7 @@ def test_members_of_an_ensemble(tmp_path):
     assert f"2 150 19 19 {epochs}" in found.text
     ax = Figure().subplots()
     _draw_lines(ax, run, {"validation": "validation_loss"})
-    marks = [line.get_xydata() for line in ax.lines if line.get_label() == "chosen epoch"]
+    marks = [line.get_xydata() for line in ax.lines if line.get_label() == "kept epoch"]
     assert len(marks) == 9
     value = {(e["repeat"], e["member"], e["epoch"]): e["validation_loss"] for e in run.epochs}
     best = run.result["members"]["best_epoch"]
@@ -250,12 +250,22 @@ def test_a_graph_of_500_nodes_stays_small(tmp_path):
 def test_the_chosen_epochs_are_marked_on_the_validation_curve():
     run, ax = record(repeats=3), Figure().subplots()
     _draw_lines(ax, run, {"training": "train_loss", "validation": "validation_loss"})
-    marks = [line.get_xydata() for line in ax.lines if line.get_label() == "chosen epoch"]
+    marks = [line.get_xydata() for line in ax.lines if line.get_label() == "kept epoch"]
     value = {(e["repeat"], e["epoch"]): e["validation_loss"] for e in run.epochs}
     best = run.result["best_epoch"]
     wanted = [[epoch, value[repeat, epoch]] for repeat, epoch in enumerate(best)]
     assert sorted(np.concatenate(marks).tolist()) == sorted(wanted)
     assert ax.lines[-1].get_xdata() == [best[run.result["model_of_repeat"]]] * 2
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_the_last_epoch_is_not_said_to_be_chosen(tmp_path, members):
+    run = record(members=members)
+    assert "chosen on the validation graphs alone" in Page(report_of(tmp_path, run)).text
+    run.config["training"]["monitor"] = "last"
+    text = Page(report_of(tmp_path, run)).text
+    assert "chosen" not in text
+    assert ("the last ones." if members > 1 else "the last one.") in text
 
 
 @pytest.mark.parametrize("missing", [None, float("nan")])

@@ -27,7 +27,7 @@ from haarpool.report.tables import title, unit
 MAX_DRAWN = 1000  # nodes; a layout of more takes long and shows little
 MAX_VECTORS = 400  # shapes in one picture; pixels take less space for more
 _COLOURS = {"training": "#3b8ed0", "validation": "#e0803a"}
-_LEGEND = (*_COLOURS, "chosen epoch")
+_LEGEND = (*_COLOURS, "kept epoch")
 _STYLE: dict[Any, Any] = {  # of matplotlib
     "font.size": 8.5,
     "svg.fonttype": "none",  # text stays text: small, and screen readers can read it
@@ -162,7 +162,7 @@ def _draw_curves(record: RunRecord) -> list[str]:
 
 
 def _draw_lines(ax: Axes, record: RunRecord, curves: dict[str, str]) -> None:
-    """Draw a line per network and curve, bold for the saved repeat, with its chosen epoch marked.
+    """Draw a line per network and curve, bold for the saved repeat, with its kept epoch marked.
 
     Args:
         ax: Axes to draw into.

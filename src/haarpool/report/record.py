@@ -81,7 +81,7 @@ class RunRecord:
             versions, command.
         epochs: Lines of `metrics.jsonl`, one per repeat and epoch: losses, and the validation score
             or None.
-        result: Content of `result.json`: scores by metric and part, chosen epochs, sizes of the
+        result: Content of `result.json`: scores by metric and part, kept epochs, sizes of the
             parts.
         test: Predictions for the test parts.
         chain: Chain of one graph, which the report shows; None if there is none.
@@ -150,7 +150,7 @@ class RunRecord:
 
     @property
     def best_epochs(self) -> list[list[int]]:
-        """The chosen epoch of each member of each repeat."""
+        """The kept epoch of each member of each repeat."""
         if members := self.result.get("members"):
             return [list(epochs) for epochs in members["best_epoch"]]
         return [[epoch] for epoch in self.result["best_epoch"]]

@@ -148,7 +148,7 @@ def blocks(record: RunRecord) -> list[tuple[str, str]]:
 
 
 def repeats(record: RunRecord) -> list[list[str]]:
-    """Return a row per repeat: its number, sizes of the parts, chosen epoch, main score."""
+    """Return a row per repeat: its number, sizes of the parts, kept epoch, main score."""
     result = record.result
     metric, graphs = result["metric"], result["graphs"]
     columns = [range(1, record.repeats + 1), graphs["train"], graphs["validation"], graphs["test"]]

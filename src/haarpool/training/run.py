@@ -32,9 +32,9 @@ class Member(NamedTuple):
     """A trained network, one of the members of a repeat.
 
     Attributes:
-        network: The network with the weights of its best epoch.
+        network: The network with the weights of the kept epoch.
         scale: Scale of the targets, for regression.
-        best_epoch: The epoch that validation chose.
+        best_epoch: The epoch that was kept: the one that validation chose, or the last.
         validation: (n, C) or (n, T) predictions for the validation part.
         test: (n, C) or (n, T) predictions for the test part.
     """
@@ -50,7 +50,7 @@ class MemberResult(NamedTuple):
     """The result of one member of a repeat.
 
     Attributes:
-        best_epoch: The epoch that validation chose.
+        best_epoch: The epoch that was kept: the one that validation chose, or the last.
         validation: Scores of that epoch on the validation part.
         test: Scores of that epoch on the test part.
     """
@@ -80,7 +80,7 @@ class RepeatResult(NamedTuple):
 
     @property
     def best_epoch(self) -> int:
-        """The epoch that validation chose, of the first member."""
+        """The epoch that was kept, of the first member."""
         return self.members[0].best_epoch
 
 

@@ -12,7 +12,13 @@ from haarpool.nn import parse_architecture
 from haarpool.training.checkpoint import load_checkpoint, save_checkpoint, save_member
 from haarpool.training.devices import deterministic, num_threads
 from haarpool.training.loop import Epoch, Trainer
-from haarpool.training.metrics import LOWER_IS_BETTER, SCORES, scores_of, scores_of_targets
+from haarpool.training.metrics import (
+    LOWER_IS_BETTER,
+    SCORES,
+    SHORT_NAMES,
+    scores_of,
+    scores_of_targets,
+)
 from haarpool.training.preparation import choose_threads
 from haarpool.training.run import Member, MemberResult, RepeatResult, Run, Scores
 from haarpool.training.run_folder import CHECKPOINT, RunFolder
@@ -84,14 +90,15 @@ def _progress_bar(run: Run, trainer: Trainer, hidden: bool | None) -> tqdm:
 
 def _describe_epoch(epoch: Epoch, trainer: Trainer) -> str:
     score = "–" if epoch.validation_score is None else f"{epoch.validation_score:.3f}"
-    return (
-        f"loss {epoch.train_loss:.3f}, validation {SCORES[trainer.task][0]} {score}, "
-        f"best epoch {trainer.progress.best_epoch}"
-    )
+    name = SCORES[trainer.task][0]
+    text = f"loss {epoch.train_loss:.3f}, validation {SHORT_NAMES.get(name, name)} {score}"
+    if trainer.config.monitor == "last":
+        return f"epoch {epoch.epoch}, {text}"
+    return f"{text}, best epoch {trainer.progress.best_epoch}"
 
 
 def _complete_member(trainer: Trainer) -> Member:
-    """Predict the validation and test part with the weights of the best epoch."""
+    """Predict the validation and test part with the weights of the kept epoch."""
     trainer.load_best()
     predicted = [
         to_predictions(trainer.outputs(part), trainer.task, trainer.scale)
