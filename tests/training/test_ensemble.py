@@ -10,7 +10,7 @@ from haarpool.training.devices import ProcessGroup, seed_sequence
 from haarpool.training.metrics import scores_of
 from haarpool.training.results import run_result
 from haarpool.training.run import start_run
-from haarpool.training.train import train_run
+from haarpool.training.train import train_repeat, train_run
 from haarpool.training.trained_model import average, uncertainty
 from helpers.tolerances import LOOSER
 
@@ -112,3 +112,15 @@ def test_uncertainty_is_the_standard_deviation_over_members():
     np.testing.assert_allclose(
         uncertainty(members, "classification"), spread[np.arange(5), chosen][:, None]
     )
+
+
+def test_one_repeat_alone_gives_the_same_result(run):
+    started = start_run(run.graphs, run.config, ProcessGroup(), progress=False)
+    for repeat in (1, 0, 0):  # any order, and again
+        result, epochs = train_repeat(started, repeat)
+        assert result.test == run.results[repeat].test
+        assert result.members == run.results[repeat].members
+        assert np.array_equal(result.predicted, run.results[repeat].predicted)
+        expected = [epoch for epoch in run.epochs if epoch.repeat == repeat]
+        assert without_time(epochs) == without_time(expected)
+    assert started.results == []

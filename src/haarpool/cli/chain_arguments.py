@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from argparse import Namespace
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from haarpool.errors import HaarPoolError
@@ -58,21 +59,32 @@ def cluster_features(arguments: Namespace, graphs: Graphs) -> list[Any] | None:
 def _options(arguments: Namespace) -> dict[str, Any]:
     from haarpool.chains.recipe import PARAMETERS
 
-    options: dict[str, Any] = {}
-    for option in arguments.option:
-        name, equals, value = option.partition("=")
-        if not equals:
-            raise HaarPoolError(
-                "--option NAME=VALUE", f"{option!r}", "pass for example --option xi=0.1"
-            )
+    options = named_values(arguments.option, "--option xi=0.1")
+    for name in options:
         if name in PARAMETERS:
             raise HaarPoolError(
                 "an option of the clustering method",
                 f"{name!r}, a parameter of the chain",
                 "see the help text for its flag",
             )
-        options[name] = _value(value)
     return options
+
+
+def named_values(texts: Iterable[str], example: str) -> dict[str, Any]:
+    """Read values that are written NAME=VALUE.
+
+    Args:
+        texts: The texts.
+        example: The flag with one of them, for the error message.
+    """
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            flag = example.partition(" ")[0]
+            raise HaarPoolError(f"{flag} NAME=VALUE", f"{text!r}", f"pass for example {example}")
+        values[name] = _value(value)
+    return values
 
 
 def _numbers(text: str, flag: str) -> list[int | float]:

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haarpool.cli.chain_arguments import chain_parameters
+from haarpool.cli.chain_arguments import chain_parameters, named_values
 from haarpool.cli.flags import add_settings, setting_flag
 from haarpool.cli.parser import DATASET, add_data, add_output, add_recipe, new_command
 from haarpool.errors import HaarPoolError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from haarpool.training.run import Run
     from haarpool.training.run_folder import RunFolder
 
-NETWORK = ("arch", "features", "domain", "dropout", "width", "tied")
+NETWORK = ("arch", "features", "domain", "dropout", "width", "tied", "pooling")
 TRAINING = tuple(one.name for one in fields(RunConfig) if one.metadata and one.name not in NETWORK)
 READING = ("source", "root", "task", "smiles", "targets", "strict")
 
@@ -241,6 +241,8 @@ def _config(arguments: Namespace) -> RunConfig:
     settings["chain"] = chain
     if arguments.tied is not None:
         settings["tied"] = _tied(arguments.tied)
+    if arguments.pooling is not None:
+        settings["pooling"] = named_values(arguments.pooling.split(","), "--pooling ratio=0.8")
     return RunConfig(**settings)
 
 

@@ -54,6 +54,7 @@ def build_model(
     num_clusters: int = 16,
     num_modes: int = 2,
     sorted_nodes: int = 30,
+    relaxed: bool = False,
     standardize: Sequence[int] = (),
     standardize_edges: Sequence[int] = (),
 ) -> Network:
@@ -84,6 +85,7 @@ def build_model(
             and so on.
         num_modes: Eigenvectors per cluster of EIG.
         sorted_nodes: Nodes of each graph that SORT keeps; smaller graphs are padded with zeros.
+        relaxed: Rule of LAP for centroids, see `LaPool`.
         standardize: Columns of `data.x` that are standardised; `Network.fit_inputs` computes their
             mean and standard deviation.
         standardize_edges: The same for `data.edge_attr`.
@@ -119,6 +121,7 @@ def build_model(
         ratio=real_number("ratio", ratio, 0, 1, includes_minimum=False, remedy="pass ratio=0.5"),
         num_clusters=whole_number("num_clusters", num_clusters),
         num_modes=whole_number("num_modes", num_modes),
+        relaxed=choice("relaxed", relaxed, (True, False)),
     )
     in_channels = whole_number("in_channels", in_channels, remedy="pass data.num_features")
     out_channels = whole_number("out_channels", out_channels, remedy="count the classes")

@@ -234,6 +234,7 @@ class PoolingOptions:
     ratio: float
     num_clusters: int
     num_modes: int
+    relaxed: bool = False
 
 
 def make_pooling(token: str, in_channels: int, level: int, options: PoolingOptions) -> PoolingStage:
@@ -254,7 +255,7 @@ def make_pooling(token: str, in_channels: int, level: int, options: PoolingOptio
         "EP": lambda: Contraction(EdgePooling(in_channels)),
         "DP": lambda: Assignment(DiffPool(in_channels, options.num_clusters)),
         "STRUCT": lambda: Assignment(StructPool(in_channels, options.num_clusters)),
-        "LAP": lambda: Assignment(LaPool(in_channels)),
+        "LAP": lambda: Assignment(LaPool(in_channels, relaxed=options.relaxed)),
     }
     return builders[token]()
 

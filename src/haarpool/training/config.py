@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MAX_THREADS = 1024
 WHOLE_NUMBERS = ("width", "epochs", "patience", "repeats", "ensemble")  # all >= 1
+POOLING_OPTIONS = ("ratio", "num_clusters", "num_modes", "sorted_nodes", "relaxed")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class RunConfig:
         dropout: Dropout probability in [0, 1), see `build_model`.
         width: Width of layers that name none.
         tied: Which convolutions share weights, see `build_model`.
+        pooling: Options of poolings besides HP: ratio, num_clusters, num_modes, sorted_nodes and
+            relaxed, see `build_model`.
         chain: Parameters of `Recipe`: method, seed, ratio, ... The architecture sets `num_levels`
             and `top`.
         epochs: Maximum number of epochs.
@@ -76,6 +79,9 @@ class RunConfig:
     width: int = setting(64, "width of layers that name none", metavar="N")
     tied: Literal["authors"] | tuple[int, ...] | None = setting(
         None, "convolutions that share weights", metavar="N,N|authors"
+    )
+    pooling: Mapping[str, Any] | None = setting(
+        None, f"options of poolings: {', '.join(POOLING_OPTIONS)}", metavar="NAME=VALUE[,...]"
     )
     chain: Mapping[str, Any] = field(default_factory=dict)
     epochs: int = setting(100, "maximum number of epochs", metavar="N")
@@ -125,7 +131,25 @@ class RunConfig:
         for one in fields(self):
             if "choices" in one.metadata:
                 choice(one.name, getattr(self, one.name), one.metadata["choices"])
+        self._check_pooling()
         self._check_chain()
+
+    def _check_pooling(self) -> None:
+        from haarpool.nn.architecture import HAARNET
+
+        options = {} if self.pooling is None else self.pooling
+        if not isinstance(options, Mapping) or not set(options) <= set(POOLING_OPTIONS):
+            raise HaarPoolError(
+                f"options of poolings among {', '.join(POOLING_OPTIONS)}",
+                f"{options!r}",
+                'pass for example pooling={"ratio": 0.8}',
+            )
+        if options and str(self.arch).lower().startswith(HAARNET):
+            raise HaarPoolError(
+                f"no options of poolings for {HAARNET}",
+                ", ".join(sorted(options)),
+                "leave out pooling=, or change arch",
+            )
 
     def _check_chain(self) -> None:
         from haarpool.chains.recipe import Recipe

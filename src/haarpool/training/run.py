@@ -213,6 +213,7 @@ def make_network(
             tied=config.tied,
             dropout=config.dropout,
             width=config.width,
+            **(config.pooling or {}),
             standardize=encoding.real_nodes,
             edge_channels=encoding.edge_width,
             standardize_edges=encoding.real_edges,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
 import numpy as np
 from tqdm import tqdm
 
+from haarpool.datasets.splits import Split
 from haarpool.nn import parse_architecture
 from haarpool.training.checkpoint import load_checkpoint, save_checkpoint, save_member
 from haarpool.training.devices import deterministic, num_threads
@@ -20,7 +23,14 @@ from haarpool.training.metrics import (
     scores_of_targets,
 )
 from haarpool.training.preparation import choose_threads
-from haarpool.training.run import Member, MemberResult, RepeatResult, Run, Scores
+from haarpool.training.run import (
+    Member,
+    MemberResult,
+    RepeatResult,
+    Run,
+    Scores,
+    make_network,
+)
 from haarpool.training.run_folder import CHECKPOINT, RunFolder
 from haarpool.training.trained_model import average, to_predictions
 
@@ -37,14 +47,9 @@ def train_run(
         progress: True shows a progress bar, False hides it, `None` shows it on a terminal.
     """
     config = run.config
-    threads = choose_threads(
-        parse_architecture(config.arch), run.graphs, config.batch_size, config.threads
-    )
     hidden = (None if progress is None else not progress) if run.group.is_main else True
     writable = folder if run.group.is_main else None
-    # Networks whose sums have a fixed order need no slower algorithms to be deterministic.
-    fixed = nullcontext() if run.network.has_static_shapes else deterministic(run.group.device)
-    with num_threads(threads), fixed:
+    with _execution(run):
         trainer = None
         if resume and folder is not None:
             try:
@@ -71,6 +76,42 @@ def train_run(
                 if writable is not None:
                     save_checkpoint(run, None, writable)
     return run
+
+
+def train_repeat(run: Run, repeat: int) -> tuple[RepeatResult, list[Epoch]]:
+    """Train one repeat of a run alone, with the same result as among all repeats.
+
+    The run does not change, so that its data can serve several repeats.
+
+    Args:
+        run: The run, from `start_run`.
+        repeat: Number of the repeat.
+
+    Returns:
+        Its result, and the metrics of all epochs.
+    """
+    run = replace(run, network=make_network(run.config, run.graphs, run.encoding))
+    members, epochs = list[Member](), list[Epoch]()
+    with _execution(run):
+        for member in range(run.config.ensemble):
+            trainer = run.trainer(repeat, member)
+            while not trainer.progress.is_complete(run.config):
+                epochs.append(trainer.run_epoch(lambda: None))
+            members.append(_complete_member(trainer))
+    return _repeat_result(run, members, run.splits[repeat]), epochs
+
+
+@contextmanager
+def _execution(run: Run) -> Iterator[None]:
+    """Set threads and algorithms, on which the last digits depend."""
+    config = run.config
+    threads = choose_threads(
+        parse_architecture(config.arch), run.graphs, config.batch_size, config.threads
+    )
+    # Networks whose sums have a fixed order need no slower algorithms to be deterministic.
+    fixed = nullcontext() if run.network.has_static_shapes else deterministic(run.group.device)
+    with num_threads(threads), fixed:
+        yield
 
 
 def _progress_bar(run: Run, trainer: Trainer, hidden: bool | None) -> tqdm:
@@ -109,7 +150,16 @@ def _complete_member(trainer: Trainer) -> Member:
 
 def _complete_repeat(run: Run) -> None:
     """Compute the scores of a repeat; keep its model if it has the best validation score."""
-    members, split = run.members, run.splits[len(run.results)]
+    members, repeat = run.members, len(run.results)
+    run.results.append(_repeat_result(run, members, run.splits[repeat]))
+    if _best_repeat(run) == repeat:
+        run.model_repeat = repeat
+        run.model = run.trained_model(members)
+    run.members = []
+
+
+def _repeat_result(run: Run, members: Sequence[Member], split: Split) -> RepeatResult:
+    """Compute the scores of the members of a repeat and of their mean prediction."""
     task, targets = run.network.task, run.graphs.targets
     assert targets is not None
     several = task != "classification" and len(run.graphs.target_names) > 1
@@ -129,11 +179,7 @@ def _complete_repeat(run: Run) -> None:
         MemberResult(member.best_epoch, **one)
         for member, one in zip(members, of_members, strict=True)
     ]
-    run.results.append(RepeatResult(**scores, predicted=mean, members=results, targets=of_targets))
-    if _best_repeat(run) == len(run.results) - 1:
-        run.model_repeat = len(run.results) - 1
-        run.model = run.trained_model(members)
-    run.members = []
+    return RepeatResult(**scores, predicted=mean, members=results, targets=of_targets)
 
 
 def _best_repeat(run: Run) -> int:

@@ -200,6 +200,7 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
                 standardize=encoding.real_nodes,
                 standardize_edges=encoding.real_edges,
                 **{name: settings[name] for name in ("domain", "tied", "dropout", "width")},
+                **(settings.get("pooling") or {}),  # a setting that old runs do not have
             )
             network.load_state_dict(strip_prefix(_prefix(member), tensors))
             networks.append(network.to(device).eval())
