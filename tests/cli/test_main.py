@@ -13,7 +13,7 @@ from haarpool import cli
 from helpers.commands import HAARPOOL, run_main, run_process, run_python
 
 COMMANDS = [
-    "chain", "plot", "plot chain", "bench", "cache", "methods", "train", "predict", "info",
+    "chain", "plot", "plot chain", "bench", "reproduce", "cache", "methods", "train", "predict", "info",
     "completion",
 ]  # fmt: skip
 

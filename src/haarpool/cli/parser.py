@@ -11,8 +11,8 @@ from haarpool.chains.recipe import Recipe
 from haarpool.cli.flags import add_settings
 
 COMMANDS = (
-    "train", "predict", "report", "info", "chain", "methods", "plot", "bench", "cache",
-    "completion",
+    "train", "predict", "report", "info", "chain", "methods", "plot", "bench", "reproduce",
+    "cache", "completion",
 )  # fmt: skip
 DATASET = "dataset name, folder in TU layout, CSV file with SMILES, or .pt list of Data"
 

@@ -1,0 +1,110 @@
+"""`haarpool reproduce`: measure the tables of the paper."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from argparse import ArgumentParser, Namespace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from haarpool.cli.parser import new_command
+from haarpool.experiments.table import QUICK_REPEATS, REPEATS, TABLES
+
+
+def add_command(commands: Any) -> None:
+    """Declare the arguments."""
+    command = new_command(
+        commands,
+        "reproduce",
+        "measure the tables of the paper, every method on the same splits",
+        "reproduce table1 --dataset MUTAG --method haarpool,gin --jobs 2",
+    )
+    command.set_defaults(run=partial(run, command), loads=("haarpool.experiments.report",))
+    command.add_argument("table", nargs="?", choices=TABLES, help=f"one of {', '.join(TABLES)}")
+    for name, what in (("dataset", "datasets"), ("method", "methods"), ("protocol", "protocols")):
+        command.add_argument(
+            f"--{name}", default="", metavar="NAME[,NAME]", help=f"{what} (default: all)"
+        )
+    command.add_argument(
+        "--repeats", type=int, metavar="N", help=f"splits of each method (default: {REPEATS})"
+    )
+    command.add_argument(
+        "--jobs", type=int, metavar="N", help="processes, one thread each (default: 1)"
+    )
+    command.add_argument("--device", default="auto", help="cpu, cuda, ... (default: auto)")
+    command.add_argument(
+        "--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)"
+    )
+    command.add_argument(
+        "--results",
+        metavar="DIR",
+        help="folder of lines and report (default: results, with --quick results/quick)",
+    )
+    command.add_argument("--retry", action="store_true", help="try failed runs again")
+    command.add_argument(
+        "--quick", action="store_true", help="one dataset, few methods, few epochs, two splits"
+    )
+    command.add_argument("--list", action="store_true", help="list datasets and methods and stop")
+    command.add_argument(
+        "--report", action="store_true", help="write the report from the lines and train nothing"
+    )
+    command.add_argument("--quiet", action="store_true", help="hide the progress bar")
+
+
+def run(command: ArgumentParser, arguments: Namespace) -> int:
+    """Train what is missing and write the report; print help without a table."""
+    from haarpool.experiments.report import write_report
+    from haarpool.experiments.table import find_table
+
+    folder = Path(arguments.results or ("results/quick" if arguments.quick else "results"))
+    if arguments.table is None and not arguments.report:
+        command.print_help()
+        return 2
+    if not arguments.report:
+        table = find_table(arguments.table)
+        texts = (arguments.dataset, arguments.method, arguments.protocol)
+        datasets, methods, protocols = map(_names, texts)
+        if arguments.quick:
+            table = table.shortened()
+            datasets, methods = datasets or table.datasets[:1], methods or list(table.quick)
+            protocols = protocols or [table.cells[0].protocol]
+        table = table.select(datasets, methods, protocols)
+        if arguments.list:
+            for cell in table.cells:
+                print(*cell.key, sep="\t")
+            return 0
+        _train(table, folder, arguments)
+    for path in write_report(folder, quick=arguments.quick):
+        print(path)
+    return 0
+
+
+def _train(table: Any, folder: Path, arguments: Namespace) -> None:
+    from haarpool.experiments.runner import RunOptions, run_table
+
+    repeats = arguments.repeats
+    if repeats is None:
+        repeats = QUICK_REPEATS if arguments.quick else REPEATS
+    options = RunOptions(
+        jobs=1 if arguments.jobs is None else arguments.jobs,
+        device=arguments.device,
+        root=arguments.root,
+        retry=arguments.retry,
+        progress=False if arguments.quiet else None,
+    )
+    try:
+        summary = run_table(table, folder, repeats, options, partial(print, flush=True))
+    except KeyboardInterrupt:
+        again = shlex.join(["haarpool", *sys.argv[1:]])
+        raise KeyboardInterrupt(
+            f"interrupted; finished runs are in {folder / table.name}; continue with: {again}"
+        ) from None
+    print(f"{summary.ok} runs ok, {summary.failed} failed, {summary.skipped} were there")
+    if summary.failed:
+        print("try failed runs again with --retry")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]

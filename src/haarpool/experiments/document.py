@@ -1,0 +1,139 @@
+"""A document of headings, paragraphs, lists and tables, as Markdown, HTML and LaTeX."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading; level 1 is the title of the document."""
+
+    level: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Some sentences."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list of sentences."""
+
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of texts.
+
+    Attributes:
+        caption: What it shows.
+        header: Names of the columns; the first column has names, the others numbers.
+        rows: The rows.
+    """
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+Part = Heading | Paragraph | Items | Grid
+
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em}"
+    "table{border-collapse:collapse;margin:1em 0;font-variant-numeric:tabular-nums}"
+    "caption{text-align:left;color:#555;padding:.3em 0}"
+    "th,td{padding:.25em .7em;border-bottom:1px solid #ddd;text-align:right;white-space:nowrap}"
+    "th:first-child,td:first-child{text-align:left}div{overflow-x:auto}"
+)
+
+
+def to_markdown(parts: Sequence[Part]) -> str:
+    """Return a document as Markdown."""
+    blocks = []
+    for part in parts:
+        if isinstance(part, Heading):
+            blocks.append("#" * part.level + " " + part.text)
+        elif isinstance(part, Paragraph):
+            blocks.append(part.text)
+        elif isinstance(part, Items):
+            blocks.append("\n".join(f"- {text}" for text in part.texts))
+        else:
+            lines = [part.header, ["---", *["---:"] * (len(part.header) - 1)], *part.rows]
+            cells = ["| " + " | ".join(t.replace("|", "\\|") for t in row) + " |" for row in lines]
+            blocks.append("\n".join([f"*{part.caption}*", "", *cells]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def to_html(parts: Sequence[Part]) -> str:
+    """Return a document as an HTML page without other files."""
+    title = next((part.text for part in parts if isinstance(part, Heading)), "")
+    body = "\n".join(_html(part) for part in parts)
+    return (
+        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n{body}\n</html>\n"
+    )
+
+
+def _html(part: Part) -> str:
+    if isinstance(part, Heading):
+        return f"<h{part.level}>{escape(part.text)}</h{part.level}>"
+    if isinstance(part, Paragraph):
+        return f"<p>{_code(escape(part.text))}</p>"
+    if isinstance(part, Items):
+        items = "".join(f"<li>{_code(escape(text))}</li>" for text in part.texts)
+        return f"<ul>{items}</ul>"
+    rows = [_html_row("th", part.header), *(_html_row("td", row) for row in part.rows)]
+    caption = f"<caption>{_code(escape(part.caption))}</caption>"
+    return f"<div><table>{caption}\n" + "\n".join(rows) + "\n</table></div>"
+
+
+def _html_row(tag: str, texts: Sequence[str]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts) + "</tr>"
+
+
+def _code(text: str) -> str:
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", text)
+
+
+def to_latex(parts: Sequence[Part]) -> str:
+    """Return the tables of a document as LaTeX, for the package booktabs."""
+    tables = []
+    for part in parts:
+        if isinstance(part, Grid):
+            columns = "l" + "r" * (len(part.header) - 1)
+            rows = [" & ".join(map(_latex, row)) + r" \\" for row in (part.header, *part.rows)]
+            lines = [
+                r"\begin{table}",
+                rf"\caption{{{_latex(part.caption)}}}",
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\toprule",
+                rows[0],
+                r"\midrule",
+                *rows[1:],
+                r"\bottomrule",
+                r"\end{tabular}",
+                r"\end{table}",
+            ]
+            tables.append("\n".join(lines))
+    return "\n\n".join(tables) + "\n"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "±": r"$\pm$", "–": "--", "−": "$-$", "√": r"$\surd$", "·": r"$\cdot$", "`": "",
+}  # fmt: skip
+
+
+def _latex(text: str) -> str:
+    # A row that starts with a bracket would be the argument of \\.
+    return "".join(_LATEX.get(letter, letter) for letter in text).replace("[", "{[}")

@@ -1,0 +1,247 @@
+"""The report: made from the lines on disk alone, so that it can be made again."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from haarpool._files import write_text
+from haarpool.errors import HaarPoolError
+from haarpool.experiments.document import (
+    Grid,
+    Heading,
+    Items,
+    Paragraph,
+    Part,
+    to_html,
+    to_latex,
+    to_markdown,
+)
+from haarpool.experiments.lines import Line, ResultLines, has_settings, only
+from haarpool.experiments.statistics import Estimate, estimate, paired_difference
+from haarpool.experiments.table import (
+    QUICK_REPEATS,
+    REPEATS,
+    TABLES,
+    Cell,
+    Published,
+    Table,
+    find_table,
+)
+
+FILES = {"README.md": to_markdown, "report.html": to_html, "tables.tex": to_latex}
+DASH = "–"
+INTRODUCTION = (
+    "Made by `haarpool reproduce --report` from the lines in this folder: each is one training on "
+    "one split, with its settings, versions and hashes of split and chains. `haarpool train` with "
+    "the settings of a line trains the same networks; `seed` is the number of the repeat.",
+    "± is the standard deviation between splits. The 95 % interval is mean ± t · s · sqrt(1/n + "
+    "n_test/n_train) with the quantile t of Student's distribution with n − 1 degrees of freedom, "
+    "after Nadeau and Bengio (2003): the training parts of random splits overlap, so the usual "
+    "interval is too narrow. Differences are paired: the same formula on the differences over the "
+    "splits that both methods have.",
+    "Published numbers are those of the paper; most are quoted there from other papers with other "
+    "splits. `*`: taken by the paper from that of EigenPool. –: no public record.",
+)
+
+
+def write_report(folder: Path, *, quick: bool = False) -> list[Path]:
+    """Write the report of all tables that have lines.
+
+    Args:
+        folder: Folder of results.
+        quick: Whether the lines are those of the small versions.
+
+    Returns:
+        Its files: Markdown, HTML and LaTeX.
+    """
+    parts: list[Part] = [Heading(1, "Results")]
+    parts += [Paragraph(text) for text in INTRODUCTION]
+    if quick:
+        parts.append(Paragraph("Quick versions, with few epochs: only to see that they run."))
+    start = len(parts)
+    for name in TABLES:
+        lines = list(ResultLines(folder, name).read().values())
+        if lines:
+            report = _quick_report if quick else TableReport
+            parts += report(find_table(name), lines).parts()
+    if len(parts) == start:
+        raise HaarPoolError(
+            f"lines of results in {folder}", "none", "run a table first: haarpool reproduce table1"
+        )
+    paths = []
+    for name, render in FILES.items():
+        write_text(folder / name, render(parts))
+        paths.append(folder / name)
+    return paths
+
+
+def _quick_report(table: Table, lines: Sequence[Line]) -> TableReport:
+    """Report on the cells of a small version that were run."""
+    run = {line["dataset"] for line in lines}, {line["method"] for line in lines}
+    small = table.shortened().select(*run, {line["protocol"] for line in lines})
+    return TableReport(small, lines, QUICK_REPEATS)
+
+
+class TableReport:
+    """The part of the report on one table.
+
+    Args:
+        table: The table.
+        lines: Its lines.
+        repeats: Number of splits that each cell should have.
+    """
+
+    def __init__(self, table: Table, lines: Sequence[Line], repeats: int = REPEATS) -> None:
+        self.table, self.repeats = table, repeats
+        cells = {cell.key: cell for cell in table.cells}
+        self.lines: dict[tuple[str, str, str], list[Line]] = defaultdict(list)
+        self.outdated = 0
+        for line in sorted(lines, key=lambda line: int(line["seed"])):
+            key = (line["dataset"], line["method"], line["protocol"])
+            if key in cells and has_settings(line, cells[key]):
+                self.lines[key].append(line)
+            else:
+                self.outdated += 1
+        measured = {line["metric"] for line in lines if line["status"] == "ok"}
+        self.is_accuracy = measured <= {"accuracy"}
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the heading, the text, the tables and what is missing."""
+        yield Heading(2, self.table.title)
+        yield Paragraph(self.table.text)
+        yield self.overview()
+        for dataset in self.table.datasets:
+            grid = self.details(dataset)
+            if grid.rows:
+                yield Heading(3, dataset)
+                yield grid
+        notes = [f"{m.title}: {m.note.strip()}" for m in self.table.methods if m.note]
+        if notes:
+            yield Heading(3, "Methods")
+            yield Items(notes)
+        yield Heading(3, "Missing and failed")
+        yield Items(list(self.gaps()) or ["Nothing."])
+
+    def ok(self, dataset: str, method: str, protocol: str) -> list[Line]:
+        """Return the lines of a cell that ended well."""
+        return only(self.lines[dataset, method, protocol], "ok")
+
+    def overview(self) -> Grid:
+        """Return the table in the form of the paper: a row per method, a column per dataset."""
+        protocol = self.table.cells[0].protocol
+        rows = []
+        for method in self.table.methods:
+            texts = []
+            for dataset in self.table.datasets:
+                lines = self.ok(dataset, method.name, protocol)
+                text = self.spread(self.scaled(estimate(lines))) if lines else DASH
+                published = self.published(method.published, dataset)
+                texts.append(text + (f" [{published}]" if published else ""))
+            rows.append([method.title, *texts])
+        caption = (
+            f"Mean ± standard deviation over the splits (protocol {protocol}, {self.repeats} "
+            "splits, or the number in parentheses); in brackets the published number."
+        )
+        return Grid(caption, ["Method", *self.table.datasets], rows)
+
+    def details(self, dataset: str) -> Grid:
+        """Return everything about one dataset."""
+        reference = self.table.reference
+        titles = {method.name: method.title for method in self.table.methods}
+        rows = []
+        for method in self.table.methods:
+            for cell in self.table.cells:
+                lines = self.ok(*cell.key)
+                if (cell.dataset, cell.method) != (dataset, method.name) or not lines:
+                    continue
+                own = self.scaled(estimate(lines))
+                difference = None
+                if method.name != reference:
+                    others = self.ok(dataset, reference, cell.protocol)
+                    difference = paired_difference(lines, others)
+                published = self.published(method.published, dataset)
+                rows.append(
+                    [
+                        method.title,
+                        cell.protocol,
+                        f"{own.splits}",
+                        f"{_number(own.mean)} ± {_number(own.std)}",
+                        _interval(own),
+                        self.difference(difference),
+                        _compare(own, published),
+                    ]
+                )
+        header = ["Method", "Splits", "n", "Mean ± std", "95 % interval"]
+        header += [f"Difference to {titles.get(reference, reference)}", "Published"]
+        return Grid(f"{dataset}: all methods and protocols.", header, rows)
+
+    def gaps(self) -> Iterator[str]:
+        """Yield what failed, what is not there, and how many lines are out of date."""
+        empty: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for cell in self.table.cells:
+            lines = self.lines[cell.key]
+            yield from _failures(cell, lines)
+            missing = self.repeats - len(lines)
+            if missing == self.repeats:
+                empty[cell.dataset, cell.protocol].append(cell.method)
+            elif missing > 0:
+                yield (
+                    f"{cell.dataset}, {cell.method}, {cell.protocol}: {missing} of {self.repeats} "
+                    "splits not run yet."
+                )
+        for (dataset, protocol), methods in empty.items():
+            yield f"{dataset}, {protocol}: not run yet: {', '.join(methods)}."
+        if self.outdated:
+            yield f"{self.outdated} lines were made with other settings and are left out."
+
+    def published(self, row: str, dataset: str) -> Published | None:
+        """Return a published number."""
+        return self.table.published.get(row, {}).get(dataset)
+
+    def scaled(self, value: Estimate) -> Estimate:
+        """Return a result in the units of the paper: accuracies in per cent."""
+        return value.scaled(100.0) if self.is_accuracy else value
+
+    def spread(self, value: Estimate) -> str:
+        """Format a result for the overview."""
+        count = "" if value.splits == self.repeats else f" ({value.splits})"
+        return f"{_number(value.mean)} ± {_number(value.std)}{count}"
+
+    def difference(self, value: Estimate | None) -> str:
+        """Format a paired difference."""
+        if value is None:
+            return DASH
+        value = self.scaled(value)
+        return f"{value.mean:+.1f} ({_interval(value)})"
+
+
+def _failures(cell: Cell, lines: Sequence[Line]) -> Iterator[str]:
+    seeds: dict[str, list[str]] = defaultdict(list)
+    for line in only(lines, "failed"):
+        seeds[str(line.get("reason"))].append(str(line["seed"]))
+    for reason, numbers in seeds.items():
+        splits = f"split {numbers[0]}" if len(numbers) == 1 else f"splits {', '.join(numbers)}"
+        yield f"{cell.dataset}, {cell.method}, {cell.protocol}, {splits} failed: {reason}"
+
+
+def _number(value: float) -> str:
+    return DASH if math.isnan(value) else f"{value:.1f}"
+
+
+def _interval(value: Estimate) -> str:
+    if math.isnan(value.half):
+        return DASH
+    return f"{value.mean - value.half:.1f} to {value.mean + value.half:.1f}"
+
+
+def _compare(ours: Estimate, published: Published | None) -> str:
+    """Format a published number, and say where it is outside of our interval."""
+    if published is None:
+        return DASH
+    if math.isnan(ours.half) or ours.contains(published.value):
+        return str(published)
+    side = "above" if published.value > ours.mean else "below"
+    return f"{published}, {side} our interval"

@@ -1,0 +1,154 @@
+"""From a trial to its line: train on one split, and say what came out."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import torch
+
+from haarpool import __version__
+from haarpool.datasets import read_graphs
+from haarpool.datasets.graphs import Graphs
+from haarpool.datasets.splits import Split, make_splits, num_folds
+from haarpool.experiments.csm import score_csm
+from haarpool.experiments.lines import Line, network_config
+from haarpool.experiments.table import PROTOCOLS, Cell, Trial
+from haarpool.training.devices import ProcessGroup, find_device
+from haarpool.training.metrics import SCORES
+from haarpool.training.run import Run, start_run
+from haarpool.training.train import train_repeat
+
+Trainer = Callable[[Trial, Graphs, Split, str], Line]
+_PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "grakel")
+
+
+def train_trial(trial: Trial, root: str | None, device: str) -> Line:
+    """Train a trial and return its line; an error becomes a line with its reason.
+
+    Args:
+        trial: The trial.
+        root: Folder of datasets.
+        device: Name of the device.
+    """
+    cell, start = trial.cell, time.perf_counter()
+    line: Line = {
+        "dataset": cell.dataset, "method": cell.method, "protocol": cell.protocol,
+        "seed": trial.seed, "status": "failed", "reason": None, "metric": None, "value": None,
+        "validation": None, "epoch": None, "split_hash": None, "chain_hash": None,
+        "config": config_of(cell), "versions": versions(), "device": device,
+    }  # fmt: skip
+    try:
+        graphs = _graphs(cell.dataset, root)
+        split = split_of(trial, graphs)
+        line["split_hash"] = split.digest()
+        line["sizes"] = [len(part) for part in split]
+        line |= TRAINERS[cell.trainer](trial, graphs, split, device)
+        line["status"] = "ok"
+    except Exception as error:  # the other trials still run
+        line["reason"] = describe(error)
+    line["seconds"] = round(time.perf_counter() - start, 2)
+    return line
+
+
+def describe(error: Exception) -> str:
+    """Return an error in one line."""
+    text = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def config_of(cell: Cell) -> dict[str, Any]:
+    """Return the settings of a cell as plain values."""
+    if cell.trainer != "network":
+        return dict(cell.settings)
+    config: dict[str, Any] = network_config(cell).to_json()
+    return config
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions of everything that the numbers depend on."""
+    found = {"haarpool": __version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def split_of(trial: Trial, graphs: Graphs) -> Split:
+    """Return the split of a trial: the same for all methods, and for any number of repeats."""
+    rule = PROTOCOLS[trial.cell.protocol]
+    repeats = trial.seed // (num_folds(rule) or 1) + 1
+    return make_splits(rule, graphs, seed=0, repeats=repeats)[trial.seed]
+
+
+@lru_cache(maxsize=1)
+def _graphs(dataset: str, root: str | None) -> Graphs:
+    return read_graphs(dataset, root)
+
+
+_runs: dict[tuple[str, str, str], Run] = {}  # the last one: its data serve all its trials
+
+
+def _run(cell: Cell, seed: int, graphs: Graphs, device: str) -> Run:
+    run = _runs.get(cell.key)
+    if run is None or run.graphs is not graphs or seed >= len(run.splits):
+        _runs.clear()  # before the next one takes memory
+        config, rule = network_config(cell), PROTOCOLS[cell.protocol]
+        repeats = max(seed + 1, 10) // (num_folds(rule) or 1) + 1
+        splits = make_splits(rule, graphs, seed=config.seed, repeats=repeats)
+        group = ProcessGroup(device=find_device(device))
+        run = start_run(graphs, config, group, progress=False, splits=splits)
+        _runs[cell.key] = run
+    return run
+
+
+def train_network(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
+    """Train the network of a trial."""
+    run = _run(trial.cell, trial.seed, graphs, device)
+    start = time.perf_counter()
+    result, epochs = train_repeat(run, trial.seed)
+    metric = SCORES[run.network.task][0]
+    line: Line = {
+        "metric": metric,
+        "value": result.test[metric],
+        "validation": result.validation[metric],
+        "epoch": result.best_epoch,
+        "chain_hash": None if run.chains is None else run.chains.digest,
+        "scores": {"validation": result.validation, "test": result.test},
+        "epochs": len(epochs),
+        "training_seconds": round(time.perf_counter() - start, 2),
+        "num_parameters": sum(p.numel() for p in run.network.parameters()),
+        "device": device_name(run.group.device),
+    }
+    if len(result.members) > 1:
+        line["members"] = [member.test[metric] for member in result.members]
+    return line
+
+
+def device_name(device: torch.device) -> str:
+    """Return the device with the name of the GPU."""
+    if device.type == "cuda":
+        return f"cuda ({torch.cuda.get_device_name(device)})"
+    return str(device)
+
+
+def train_csm(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
+    """Score the subgraph matching kernel with an SVM."""
+    scores = score_csm(graphs, split, **trial.cell.settings)
+    return {
+        "metric": "accuracy",
+        "value": scores.test,
+        "validation": scores.validation,
+        "scores": {"C": scores.C},
+        "device": "cpu",
+    }
+
+
+TRAINERS: Mapping[str, Trainer] = {"network": train_network, "csm": train_csm}

@@ -1,0 +1,129 @@
+"""`haarpool reproduce`."""
+
+import json
+import signal
+
+import pytest
+
+from helpers.commands import run_main, run_until_signal
+
+FLAT = {
+    "dataset", "method", "seed", "protocol", "status", "metric", "value", "validation", "epoch",
+    "split_hash", "chain_hash", "seconds", "config", "versions",
+}  # fmt: skip
+
+
+def read(folder):
+    text = (folder / "table1" / "MUTAG.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def quick(folder, *arguments, **options):
+    options = {"HAARPOOL_DATA": "", "HAARPOOL_CACHE": folder / "cache"} | options
+    command = ("reproduce", "table1", "--quick", "--device", "cpu", "--results", folder)
+    return run_main(*command, *arguments, **options)
+
+
+def test_quick_version_of_table_1(tmp_path):
+    out = quick(tmp_path).out
+    lines = read(tmp_path)
+    assert len(lines) == 6
+    for line in lines:
+        assert line["status"] == "ok"
+        assert line.keys() >= FLAT
+        assert 0 <= line["value"] <= 1
+        assert line["chain_hash"] if line["method"] == "haarpool" else not line["chain_hash"]
+    hashes = {(line["seed"], line["split_hash"]) for line in lines}
+    assert len(hashes) == 2  # the same splits for all methods
+    assert "6 runs ok, 0 failed, 0 were there" in out
+    report = (tmp_path / "README.md").read_text()
+    assert "| HaarPool |" in report
+    assert "- Nothing." in report
+    # The second time there is nothing to do, and the same report.
+    assert "0 runs ok, 0 failed, 6 were there" in quick(tmp_path).out
+    assert read(tmp_path) == lines
+    assert (tmp_path / "README.md").read_text() == report
+
+
+def test_a_line_is_a_repeat_of_haarpool_train(tmp_path):
+    quick(tmp_path, "--method", "haarpool")
+    environment = {"HAARPOOL_DATA": "", "HAARPOOL_CACHE": tmp_path / "cache"}
+    settings = ("--preset", "paper", "--tied", "authors", "--epochs", 3, "--threads", 1)
+    run = run_main(
+        *("train", "MUTAG", *settings, "--repeats", 2, "--json", "--device", "cpu"),
+        *("--out", tmp_path / "run"),
+        **environment,
+    )
+    scores = json.loads(run.out)["scores"]["accuracy"]
+    assert scores["test"]["each"] == [line["value"] for line in read(tmp_path)]
+    assert scores["validation"]["each"] == [line["validation"] for line in read(tmp_path)]
+
+
+@pytest.mark.slow
+def test_an_interrupted_command_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("HAARPOOL_DATA", "")
+    monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
+    command = ("reproduce", "table1", "--quick", "--device", "cpu", "--results", tmp_path)
+    moment = ("haarpool.experiments.lines:ResultLines", "append", "'gin'", 2)
+    run = run_until_signal(signal.SIGINT, moment, *command)
+    assert f"finished runs are in {tmp_path / 'table1'}; continue with: haarpool" in run.err
+    assert "Traceback" not in run.err
+    assert len(read(tmp_path)) == 3
+    assert "3 runs ok, 0 failed, 3 were there" in quick(tmp_path).out
+
+
+@pytest.mark.slow
+def test_a_killed_command_goes_on_with_several_processes(tmp_path, monkeypatch):
+    monkeypatch.setenv("HAARPOOL_DATA", "")
+    monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
+    command = ("reproduce", "table1", "--quick", "--device", "cpu", "--results", tmp_path)
+    moment = ("haarpool.experiments.lines:ResultLines", "append", "MUTAG", 3)
+    run_until_signal(signal.SIGKILL, moment, *command, "--jobs", 2)
+    assert len(read(tmp_path)) == 2
+    assert "4 runs ok, 0 failed, 2 were there" in quick(tmp_path, "--jobs", 2).out
+
+
+def test_a_failed_run_is_recorded_and_retried(tmp_path, monkeypatch):
+    only = ("--method", "gin", "--repeats", 1)
+
+    def fail(run, repeat):
+        raise RuntimeError("no such\nkernel")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("haarpool.experiments.trainers.train_repeat", fail)
+        assert "0 runs ok, 1 failed" in quick(tmp_path, *only).out
+    (line,) = read(tmp_path)
+    assert (line["status"], line["reason"]) == ("failed", "RuntimeError: no such kernel")
+    assert line["value"] is None
+    assert "failed: RuntimeError: no such kernel" in (tmp_path / "README.md").read_text()
+    assert "0 runs ok, 0 failed, 1 were there" in quick(tmp_path, *only).out
+    assert "1 runs ok, 0 failed" in quick(tmp_path, *only, "--retry").out
+
+
+def test_without_a_table_it_prints_help():
+    out = run_main("reproduce", code=2).out
+    assert "table1" in out
+    assert "--report" in out
+
+
+def test_list():
+    out = run_main("reproduce", "table1", "--list", "--dataset", "mutag").out
+    assert "MUTAG\thaarpool\t10-fold\n" in out
+    assert "NCI1" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("table1", "--method", "harpool"), "a method of table1: haarpool, "),
+        (("table1", "--repeats", "0"), "--repeats >= 1"),
+        (("table1", "--jobs", "0"), "--jobs in 1..256"),
+        (("table1", "--device", "tpu"), "a device of this machine"),
+        (("--report",), "lines of results in"),
+    ],
+)
+def test_bad_input(tmp_path, arguments, words):
+    err = run_main("reproduce", *arguments, "--results", tmp_path, code=2).err
+    assert words in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "table1").exists()

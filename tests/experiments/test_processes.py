@@ -1,0 +1,35 @@
+"""Calls in processes that may die."""
+
+import os
+
+import pytest
+
+from haarpool.experiments.processes import Died, run_in_processes
+from helpers.commands import children_of, is_alive
+
+
+def test_one_job_runs_in_this_process():
+    assert list(run_in_processes(lambda n: n + 1, [1, 2], 1)) == [(1, 2), (2, 3)]
+
+
+@pytest.mark.slow
+def test_results_of_several_processes():
+    results = dict(run_in_processes(abs, [-1, -2, -3, -4, -5], 2))
+    assert results == {-n: n for n in range(1, 6)}
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_harms_no_other_task():
+    results = dict(run_in_processes(os._exit, [3, 4, 5], 2))
+    assert results == {code: Died(code) for code in (3, 4, 5)}
+
+
+@pytest.mark.slow
+def test_no_process_is_left_when_the_caller_stops():
+    before = set(children_of(os.getpid()))
+    calls = run_in_processes(abs, [-1, -2, -3, -4], 2)
+    next(calls)
+    started = set(children_of(os.getpid())) - before
+    calls.close()
+    left = [pid for pid in started if is_alive(pid)]
+    assert len(left) <= 1  # the resource tracker of multiprocessing, which all processes share

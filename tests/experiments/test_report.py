@@ -1,0 +1,87 @@
+"""The report, from lines that no training made."""
+
+import json
+
+import pytest
+
+from haarpool.errors import HaarPoolError
+from haarpool.experiments.document import Grid, Heading, Items, Paragraph, to_html, to_latex
+from haarpool.experiments.lines import ResultLines, network_config
+from haarpool.experiments.report import write_report
+from haarpool.experiments.table import find_table
+
+CELLS = {cell.key: cell for cell in find_table("table1").cells}
+
+
+def line(dataset, method, seed, value, protocol="random", **others):
+    cell = CELLS[dataset, method, protocol]
+    return {
+        "dataset": dataset, "method": method, "protocol": protocol, "seed": seed, "status": "ok",
+        "metric": "accuracy", "value": value, "split_hash": f"{protocol} {seed}",
+        "sizes": [80, 10, 10], "config": network_config(cell).to_json(), **others,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path):
+    results = ResultLines(tmp_path, "table1")
+    for seed in range(10):
+        results.append(line("MUTAG", "haarpool", seed, 0.75 + 0.01 * (seed % 2)))
+        results.append(line("MUTAG", "gin", seed, 0.85 + 0.01 * (seed % 2)))
+    results.append(line("NCI1", "sagpool", 0, 0.74))
+    results.append(line("NCI1", "gpool", 0, None, status="failed", reason="out of memory"))
+    results.append(line("NCI1", "diffpool", 0, 0.1, config={"arch": "another"}))
+    return tmp_path
+
+
+def row(text, *starts):
+    """The cells of the first row that starts with these."""
+    rows = [[c.strip() for c in one.strip("|").split("|")] for one in text.splitlines()]
+    return next(cells for cells in rows if cells[: len(starts)] == list(starts))
+
+
+def test_numbers_intervals_and_published_values(folder):
+    paths = write_report(folder)
+    assert [path.name for path in paths] == ["README.md", "report.html", "tables.tex"]
+    text = paths[0].read_text()
+    assert row(text, "HaarPool")[1] == "75.5 ± 0.5 [90.0 ± 3.6]"
+    assert row(text, "SAGPool")[1:4] == ["–", "– [72.1]", "74.0 ± – (1) [74.2]"]
+    assert row(text, "HaarPool", "random")[2:] == [
+        "10", "75.5 ± 0.5", "74.9 to 76.1", "–", "90.0 ± 3.6, above our interval",
+    ]  # fmt: skip
+    assert row(text, "GIN", "random")[5] == "+10.0 (10.0 to 10.0)"
+    assert "n_test/n_train" in text
+
+
+def test_missing_failed_and_outdated_lines_are_named(folder):
+    text = write_report(folder)[0].read_text()
+    assert "NCI1, gpool, random, split 0 failed: out of memory" in text
+    assert "NCI1, sagpool, random: 9 of 10 splits not run yet." in text
+    assert "PROTEINS, random: not run yet: haarpool, haarpool-untied, gin" in text
+    assert "1 lines were made with other settings and are left out." in text
+
+
+def test_it_is_made_from_the_lines_alone(folder, tmp_path):
+    first = [path.read_text() for path in write_report(folder)]
+    assert [path.read_text() for path in write_report(folder)] == first
+    path = folder / "table1" / "MUTAG.jsonl"
+    lines = sorted(path.read_text().splitlines(), reverse=True)  # in any order
+    path.write_text("\n".join(lines) + "\n")
+    assert [path.read_text() for path in write_report(folder)] == first
+    assert all(json.loads(one)["status"] == "ok" for one in lines)
+
+
+def test_without_lines(tmp_path):
+    with pytest.raises(HaarPoolError, match="lines of results"):
+        write_report(tmp_path)
+
+
+def test_special_characters():
+    grid = Grid("a_b & 5 %", ["x", "y"], [["<b>", "1 ± 2 [3]"]])
+    parts = [Heading(1, "T<1>"), Paragraph("see `a<b`"), Items(["one"]), grid]
+    page, tex = to_html(parts), to_latex(parts)
+    assert "<title>T&lt;1&gt;</title>" in page
+    assert "<code>a&lt;b</code>" in page
+    assert "<td>&lt;b&gt;</td>" in page
+    assert r"\caption{a\_b \& 5 \%}" in tex
+    assert r"1 $\pm$ 2 {[}3]" in tex

@@ -1,0 +1,77 @@
+"""Table 1 as data: every cell can be built, and peers have the networks that the table promises."""
+
+import math
+
+import numpy as np
+import pytest
+
+from haarpool.datasets import read_graphs
+from haarpool.errors import HaarPoolError
+from haarpool.experiments import table1
+from haarpool.experiments.lines import network_config
+from haarpool.experiments.published import TABLE1
+from haarpool.experiments.table import TABLES, find_table
+from haarpool.nn.architecture import LINEAR, parse_architecture
+from haarpool.training.presets import preset
+
+TABLE = find_table("table1")
+CELLS = {cell.key: cell for cell in TABLE.cells}
+SAME = ("sortpool", "diffpool", "gpool", "sagpool", "eigenpool")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_cell_has_valid_settings(name):
+    for cell in find_table(name).cells:
+        if cell.trainer == "network":
+            assert network_config(cell).threads == 1
+
+
+@pytest.mark.parametrize("dataset", table1.DATASETS)
+def test_haarpool_has_the_settings_of_the_paper(dataset):
+    settings = CELLS[dataset, "haarpool", "random"].settings
+    assert preset("paper", dataset).items() <= settings.items()
+    assert settings["tied"] == "authors"
+    assert CELLS[dataset, "haarpool-untied", "random"].settings["tied"] is None
+
+
+@pytest.mark.parametrize("dataset", table1.DATASETS)
+def test_peers_have_the_same_budget_convolutions_and_linear_layers(dataset):
+    ours = CELLS[dataset, "haarpool", "random"].settings
+    for method in SAME:
+        theirs = CELLS[dataset, method, "random"].settings
+        others = {"arch", "tied", "pooling"}
+        assert {k: v for k, v in theirs.items() if k not in others} == {
+            k: v for k, v in ours.items() if k not in others
+        }
+        for tokens in (LINEAR, {"GC"}):
+            layers = [
+                [block for block in parse_architecture(s["arch"]).layers() if block.token in tokens]
+                for s in (ours, theirs)
+            ]
+            assert layers[0] == layers[1]
+
+
+def test_all_methods_of_the_paper_are_there_and_linked():
+    linked = {method.published for method in TABLE.methods} - {""}
+    assert linked == set(TABLE1) == set(TABLE.published)
+    assert str(TABLE1["DiffPool"]["NCI1"]) == "76.0*"
+    assert str(TABLE1["HaarPool"]["MUTAG"]) == "90.0 ± 3.6"
+    counts = {row: len(numbers) for row, numbers in TABLE1.items()}
+    assert counts == {
+        "CSM": 1, "GIN": 3, "SortPool": 5, "DiffPool": 4, "gPool": 1, "SAGPool": 3,
+        "EigenPool": 4, "HaarPool": 5,
+    }  # fmt: skip
+
+
+def test_sizes_of_mutag_are_those_of_the_data():
+    sizes = np.sort(read_graphs("MUTAG").sizes)
+    assert table1.SIZE_60["MUTAG"] == sizes[math.ceil(0.6 * len(sizes)) - 1]
+    assert table1.CLUSTERS["MUTAG"] == sizes[-1] // 4
+
+
+def test_selection_by_name_in_any_case():
+    small = TABLE.select(["mutag"], ["GIN"], ["10-fold"])
+    assert [cell.key for cell in small.cells] == [("MUTAG", "gin", "10-fold")]
+    assert [method.name for method in small.methods] == ["gin"]
+    with pytest.raises(HaarPoolError, match=r"a dataset of table1: MUTAG, .*, got ENZYMES"):
+        TABLE.select(["ENZYMES"])
