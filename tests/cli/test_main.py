@@ -13,8 +13,8 @@ from haarpool import cli
 from helpers.commands import HAARPOOL, run_main, run_process, run_python
 
 COMMANDS = [
-    "chain", "plot", "plot chain", "bench", "reproduce", "cache", "methods", "train", "predict", "info",
-    "completion",
+    "chain", "plot", "plot chain", "bench", "reproduce", "cache", "methods", "train", "predict",
+    "info", "completion",
 ]  # fmt: skip
 
 

@@ -29,6 +29,12 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog)
         self._action_max_length = 4 + max(map(len, COMMANDS))  # argparse forgets the indent
 
+    def _format_action(self, action: argparse.Action) -> str:
+        text = super()._format_action(action)
+        if isinstance(action, argparse._SubParsersAction):
+            return text.partition("\n")[2]  # without a line that says COMMAND
+        return text
+
 
 def make_parser() -> argparse.ArgumentParser:
     """Make the parser of all commands."""

@@ -18,7 +18,7 @@ def add_command(commands: Any) -> None:
     command = new_command(
         commands,
         "reproduce",
-        "measure the tables of the paper, every method on the same splits",
+        "measure the tables of the paper",
         "reproduce table1 --dataset MUTAG --method haarpool,gin --jobs 2",
     )
     command.set_defaults(run=partial(run, command), loads=("haarpool.experiments.report",))
