@@ -256,6 +256,35 @@ def test_r2_is_nan_where_it_is_not_defined():
         model.score(graphs, np.full(12, np.nan))
 
 
+def test_labels_of_the_graphs_that_are_not_needed_may_be_anything():
+    graphs, ring, size = rings_and_paths(12)
+    for data, value in zip(graphs, size, strict=True):
+        data.y = torch.tensor([int(value), 2 * int(value), int(value) % 5])
+    fast = FAST | {"epochs": 2}
+    model = HaarClassifier(**fast).fit(graphs, ring)
+    assert model.predict(graphs).shape == (12,)
+    assert model.predict_proba(graphs).shape == (12, 2)
+    values = HaarRegressor(**fast).fit(graphs)
+    assert values.predict(graphs).shape == (12, 3)
+    assert values.score(graphs) < 1
+    with pytest.raises(hp.HaarPoolError, match=r"use HaarRegressor, or pass y=$"):
+        HaarClassifier(**fast).fit(graphs)
+
+
+def test_messages_name_only_parameters_of_estimators():
+    graphs, _, _ = rings_and_paths(6)
+    for model, y in (
+        (HaarClassifier(**FAST), None),
+        (HaarRegressor(**FAST), None),
+        (HaarClassifier(**FAST), ["a"] * 6),
+        (HaarClassifier(**FAST), [None] * 6),
+        (HaarClassifier(**FAST), [[1, 0]] * 6),
+        (HaarRegressor(**FAST), [np.nan] * 6),
+    ):
+        with pytest.raises(hp.HaarPoolError, match="; pass y="):
+            model.fit(graphs, y)
+
+
 def test_errors():
     graphs, ring, _ = rings_and_paths(6)
     with pytest.raises(hp.HaarPoolError, match="call fit first"):

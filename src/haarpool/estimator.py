@@ -79,7 +79,9 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             setattr(self, name, value)
 
     def fit(self, graphs: Any, y: Any = None) -> Self:
-        """Train a network; a random part of the graphs, of each class, chooses the epoch.
+        """Train a network, or the members of an ensemble.
+
+        A random part of the graphs, of each class, is not trained on (`validation`).
 
         Args:
             graphs: A list of PyG `Data`, a PyG dataset, `Graphs`, or what `haarpool train` takes: a
@@ -90,8 +92,12 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         real_number("validation", self.validation, 0, 1, includes_minimum=False)
         settings = {name: getattr(self, name) for name in SETTINGS}
         config = RunConfig(**settings | {"chain": self.chain or {}})
-        labelled = self._with_labels(as_graphs(graphs), y)
-        check_labels(labelled)
+        labelled = self._labelled(graphs, y)
+        try:
+            check_labels(labelled)
+        except HaarPoolError as error:  # its remedies are for the shell
+            remedy = "pass y=" + " with at least two classes" * (self.task == "classification")
+            raise HaarPoolError(error.expected, error.got, remedy) from error
         split = hold_out(labelled, self.validation, config.seed)
         group = ProcessGroup(device=find_device(self.device))
         run = start_run(labelled, config, group, progress=self.progress, splits=[split])
@@ -101,8 +107,16 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         self._split = as_json(run.splits)
         return self
 
-    def _with_labels(self, graphs: Graphs, y: Any) -> Graphs:
-        """Return the graphs with labels that fit the task."""
+    def _labelled(self, data: Any, y: Any) -> Graphs:
+        """Return graphs in any form with labels that fit the task."""
+        try:
+            task = self.task if self.task == "regression" else None
+            graphs = as_graphs(data, task, labels=y is None)
+        except HaarPoolError as error:
+            if "task=" not in error.remedy:
+                raise
+            remedy = "use HaarRegressor, or pass y="  # estimators have no parameter task
+            raise HaarPoolError(error.expected, error.got, remedy) from error
         if y is not None:
             y = np.asarray(y)
             if y.ndim not in (1, 2) or len(y) != len(graphs) or not y.size:
@@ -137,7 +151,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         return model
 
     def _predict(self, graphs: Any) -> Floats:
-        return self.trained.predict(as_graphs(graphs))
+        return self.trained.predict(as_graphs(graphs, labels=False))
 
     def predict_uncertainty(self, graphs: Any) -> Floats:
         """Compute the standard deviation of the predictions over the members of an ensemble.
@@ -148,11 +162,16 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         Returns:
             (G,) standard deviations of the value, or of the probability of the predicted class;
             (G, T) if there are several targets.
+
+        Example:
+            >>> model = HaarClassifier(arch="GC8-HP-FC8", epochs=2, ensemble=3).fit("rings")
+            >>> model.predict_uncertainty("rings").shape
+            (240,)
         """
         model = self.trained
         if len(model.networks) == 1:
             raise HaarPoolError("an ensemble", "one network", "fit with ensemble=5")
-        spread = uncertainty(model.predict_members(as_graphs(graphs)), model.task)
+        spread = uncertainty(model.predict_members(as_graphs(graphs, labels=False)), model.task)
         return spread[:, 0] if spread.shape[1] == 1 else spread
 
     def save(self, folder: str | PathLike[str]) -> None:
@@ -165,8 +184,13 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     """Classify graphs with HaarPooling: one target, or several with two classes each.
 
+    Several targets are labels of shape (G, T): 0, 1, or NaN where the label is missing. Then
+    `predict` returns (G, T) classes and `predict_proba` (G, T) probabilities of class 1. With
+    `ensemble=M` predictions are means over M networks, which `predict_uncertainty` compares.
+
     Args:
-        validation: Share of the graphs that chooses the epoch, in (0, 1).
+        validation: Share of the graphs that is not trained on, in (0, 1). It chooses the epoch
+            if `monitor` is "loss" or "score"; the default "last" keeps the last epoch.
         device: "auto", "cpu", "cuda", ...
         progress: True shows a progress bar, False hides it, `None` shows it on a terminal.
         **settings: Settings of `RunConfig`: arch, epochs, lr, batch_size, seed, ...
@@ -180,6 +204,16 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         >>> model = HaarClassifier(arch="GC8-HP-FC8", epochs=30, lr=0.05, dropout=0.0)
         >>> model.fit([ring, path] * 10, ["ring", "path"] * 10).predict([path, ring]).tolist()
         ['path', 'ring']
+
+        Two targets, some labels of which are missing, and two networks:
+
+        >>> y = [[1, 0], [0, 1], [1, float("nan")], [float("nan"), 1]] * 5
+        >>> settings = {"arch": "GC8-HP-FC8", "epochs": 30, "lr": 0.05, "validation": 0.4}
+        >>> several = HaarClassifier(**settings, ensemble=2)
+        >>> several.fit([ring, path] * 10, y).predict([path, ring]).tolist()
+        [[0, 1], [1, 0]]
+        >>> several.predict_proba([path]).shape, several.predict_uncertainty([path]).shape
+        ((1, 2), (1, 2))
     """
 
     task: Task = "classification"
@@ -212,7 +246,7 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         Returns:
             The score; the mean ROC-AUC is over the targets with both classes, NaN without any.
         """
-        labelled = self._with_labels(as_graphs(graphs), y)
+        labelled = self._labelled(graphs, y)
         if labelled.targets is None or not labelled.is_labelled.any():
             raise HaarPoolError("graphs with classes", "graphs without", "pass y=")
         if labelled.task != self.trained.task:
@@ -227,7 +261,20 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
 
 class HaarRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
-    """Predict values of graphs with HaarPooling; parameters as in `HaarClassifier`."""
+    """Predict values of graphs with HaarPooling: one target, or several.
+
+    Several targets are labels of shape (G, T), NaN where the value is missing. Parameters are as in
+    `HaarClassifier`.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> sizes = [2, 3, 4, 5] * 5
+        >>> alone = [Data(x=torch.ones(n, 1), edge_index=torch.empty(2, 0).long()) for n in sizes]
+        >>> model = HaarRegressor(arch="GC8-SUM-FC8", epochs=2, ensemble=2).fit(alone, sizes)
+        >>> model.predict(alone).shape, model.predict_uncertainty(alone).shape
+        ((20,), (20,))
+    """
 
     task: Task = "regression"
 
@@ -246,7 +293,7 @@ class HaarRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         Returns:
             R²; NaN if it is not defined, as for a single graph or for equal labels.
         """
-        labelled = self._with_labels(as_graphs(graphs), y)
+        labelled = self._labelled(graphs, y)
         if labelled.targets is None:
             raise HaarPoolError("graphs with values", "graphs without", "pass y=")
         return scores_of(self.task, self._predict(labelled), labelled.targets)["r2"]

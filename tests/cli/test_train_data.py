@@ -79,6 +79,23 @@ def test_classes_are_in_every_part_by_default(table):
 
 
 @pytest.mark.usefixtures("blank_report")
+def test_the_only_column_besides_smiles_is_predicted(table):
+    (line,) = run_main("train", "mol.csv", *SMALL, code=2).err.splitlines()
+    assert "4 besides SMILES: name, kind, oxygen, length; choose with --target COLUMN" in line
+    assert "name, kind, oxygen, length" in run_main("info", "mol.csv").out
+    pairs = [f"{row[1]},{row[3]}" for row in table[1:]]
+    Path("pairs.csv").write_text("\n".join(["SMILES,oxygen", *pairs]))
+    out = run_main("train", "pairs.csv", *SMALL, "--out", "run").out
+    assert out.startswith("target      oxygen\n")
+    data = json.loads(Path("run/config.json").read_text())["data"]
+    assert (data["target_names"], data["read"]["targets"]) == (["oxygen"], ["oxygen"])
+    assert "regression" in run_main("info", "pairs.csv").out
+    Path("smiles.csv").write_text("\n".join(["smiles", *(row[1] for row in table[1:])]))
+    assert "pass --target COLUMN" in run_main("train", "smiles.csv", *SMALL, code=2).err
+    assert "missing labels" not in run_main("info", "smiles.csv").out
+
+
+@pytest.mark.usefixtures("blank_report")
 def test_predictions_of_stereoisomers_differ(table):
     small = ("--arch", "haarnet:width=8,levels=1", "--epochs", 1, "--quiet", "--out", "run")
     run_main("train", "mol.csv", "--target", "oxygen", *small)
@@ -275,3 +292,15 @@ def test_predictions_for_labels_that_training_did_not_have():
     assert len(predicted.out.splitlines()) == 241
     assert predicted.err.count("\n") == 1
     assert "a label that the training data do not have, such as 77 in graph 0" in predicted.err
+
+
+@pytest.mark.usefixtures("blank_report")
+def test_predictions_do_not_need_labels():
+    edge = torch.tensor([[0, 1], [1, 0]])
+    graphs = [Data(x=torch.rand(2, 3), edge_index=edge, y=torch.tensor([i % 2])) for i in range(30)]
+    torch.save(graphs, "train.pt")
+    train("train.pt", *SMALL, "--out", "run")
+    for data in graphs:
+        data.y = torch.tensor([3, 5])  # not the labels that it was trained on
+    torch.save(graphs, "new.pt")
+    assert len(run_main("predict", "run", "new.pt", "--quiet").out.splitlines()) == 31

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.usefixtures("without_data", "blank_report")
 def error_of(*arguments, **environment):
     """The one line that a command says when it refuses."""
     out, err, _ = run_main(*arguments, code=2, **environment)
-    assert all(line.startswith("features ") for line in out.splitlines())  # before it trains
+    # What it prints before it trains.
+    assert all(line.startswith(("target ", "features ")) for line in out.splitlines())
     assert err.startswith("haarpool: ")
     assert err.count("\n") == 1, err
     assert "Traceback" not in err
@@ -254,11 +255,9 @@ def test_graphs_that_do_not_fit(trained, files):
     Path("m.csv").write_text("smiles\nCC\n")
     assert "columns 'labels'" in error_of("predict", trained, "m.csv")
     labels = (files / "MINE_node_labels.txt").read_text().splitlines()
-    owner = (files / "MINE_graph_indicator.txt").read_text().splitlines()
-    labels[2000] = "77"
-    (files / "MINE_node_labels.txt").write_text("\n".join(labels))
+    (files / "MINE_node_labels.txt").write_text("\n".join(f"kind {label}" for label in labels))
     err = error_of("predict", trained, files.parent, "--out", "new.csv")
-    assert f"77 in graph {int(owner[2000]) - 1}" in err
+    assert f"kind {labels[0]} in graph 0 of MINE; use text for all labels, or numbers" in err
     assert not Path("new.csv").exists()
 
 

@@ -44,15 +44,20 @@ def run(arguments: Namespace) -> None:
 
 
 def _dataset(arguments: Namespace) -> dict[str, Any]:
-    from haarpool.datasets import read_graphs, summary
+    from haarpool.datasets import columns_to_predict, read_graphs, summary
     from haarpool.datasets.encoding import Encoding
 
     names = ("source", "root", "task", "smiles", "strict")
     read = {name: getattr(arguments, name) for name in names}
     targets = [one for one in (arguments.targets or "").split(",") if one]
+    columns = columns_to_predict(read["source"], read["root"], smiles=read["smiles"])
+    if not targets and len(columns) == 1:
+        targets = columns
     graphs = read_graphs(**read, targets=targets)
-    features = Encoding.fit(graphs).describe()
-    return {"dataset": graphs.name} | summary(graphs) | {"features": features}
+    about = {"dataset": graphs.name} | summary(graphs)
+    if columns and not targets:
+        about["columns to predict"] = columns
+    return about | {"features": Encoding.fit(graphs).describe()}
 
 
 def _installation(arguments: Namespace) -> dict[str, Any]:

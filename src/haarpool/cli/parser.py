@@ -87,7 +87,7 @@ def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
             "--target",
             dest="targets",
             metavar="COL[,COL]",
-            help="label columns of a CSV file, one or several",
+            help="label columns of a CSV file (default: the only one besides SMILES)",
         )
         data.add_argument(
             "--task",

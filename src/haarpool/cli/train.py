@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import sys
 from argparse import Namespace
@@ -69,6 +70,8 @@ def run(arguments: Namespace) -> None:
         current, folder = begin(arguments, group)
         if current is not None:
             if group.is_main and not arguments.json:
+                if targets := folder.config()["data"]["read"].get("targets"):
+                    print(f"target      {', '.join(targets)}")
                 print(f"features    {current.encoding.describe()}", flush=True)
             _train(current, folder, arguments)
         if group.is_main:
@@ -218,12 +221,19 @@ def _show_score(metric: str, score: Mapping[str, Any]) -> str:
 
     if score["mean"] is None:
         return "not defined"
-    digits = {"accuracy": ".1f", "roc_auc": ".3f"}.get(metric, ".4g")
+    digits = {"accuracy": ".1f", "roc_auc": ".3f"}.get(metric) or _four_digits(score["mean"])
     factor, unit = (100, " %") if metric == "accuracy" else (1, "")
     spread = "" if score["std"] is None else f" ± {factor * score['std']:{digits}}"
     defined, repeats = num_defined(score), len(score["each"])
     where = "" if defined == repeats else f" in {defined} of {repeats} repeats"
     return f"{factor * score['mean']:{digits}}{spread}{unit}{where}"
+
+
+def _four_digits(value: float) -> str:
+    """Return a format with four digits of a value; a standard deviation gets as many decimals."""
+    if not 1e-4 <= abs(value) < 1e6:
+        return ".3e"
+    return f",.{max(3 - math.floor(math.log10(abs(value))), 0)}f"
 
 
 def _config(arguments: Namespace) -> RunConfig:
@@ -257,10 +267,18 @@ def _tied(text: str) -> Any:
 
 def _read_arguments(arguments: Namespace) -> dict[str, Any]:
     """Return the arguments of `read_graphs`, with absolute paths: a run may be resumed anywhere."""
-    from haarpool.datasets import local_source
+    from haarpool.datasets import columns_to_predict, local_source
 
     read = {name: getattr(arguments, name) for name in READING}
     read["targets"] = [name for name in (read["targets"] or "").split(",") if name]
+    if not read["targets"]:
+        read["targets"] = columns_to_predict(read["source"], read["root"], smiles=read["smiles"])
+        if len(read["targets"]) > 1:
+            raise HaarPoolError(
+                f"a column of {read['source']} to predict",
+                f"{len(read['targets'])} besides SMILES: {', '.join(read['targets'])}",
+                "choose with targets=COLUMN, or several with targets=COLUMN,COLUMN",
+            )
     if (path := local_source(read["source"], read["root"])) is not None:
         read["source"] = str(path)
     if read["root"] is not None:

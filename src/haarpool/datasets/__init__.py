@@ -2,12 +2,19 @@
 
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.locations import find_dataset, is_available, known_datasets, local_source
-from haarpool.datasets.reading import as_graphs, default_dataset, read_graphs, stream_graphs
+from haarpool.datasets.reading import (
+    as_graphs,
+    columns_to_predict,
+    default_dataset,
+    read_graphs,
+    stream_graphs,
+)
 from haarpool.datasets.summary import summary
 
 __all__ = [
     "Graphs",
     "as_graphs",
+    "columns_to_predict",
     "default_dataset",
     "find_dataset",
     "is_available",

@@ -24,12 +24,13 @@ CLASSES = (Data, DataEdgeAttr, DataTensorAttr, GlobalStorage)
 EXPECTED = "a list of PyG Data, written by torch.save"
 
 
-def read_data_list(path: Path, task: Task | None = None) -> Graphs:
+def read_data_list(path: Path, task: Task | None = None, *, labels: bool = True) -> Graphs:
     """Read a `.pt` file; only tensors and PyG's own classes are loaded, no code is executed.
 
     Args:
         path: The file.
         task: As in `from_data_list`.
+        labels: As in `from_data_list`.
     """
     try:
         # Classes that are already allowed are left out: the context forbids its classes at the end.
@@ -50,10 +51,16 @@ def read_data_list(path: Path, task: Task | None = None) -> Graphs:
     is_list = isinstance(content, list | tuple)
     if not is_list or any(not isinstance(data, Data) for data in content):
         raise HaarPoolError(EXPECTED, f"something else in {path}", "save list(dataset)")
-    return from_data_list(content, path.stem, task)
+    return from_data_list(content, path.stem, task, labels=labels)
 
 
-def from_data_list(graphs: Sequence[Any], name: str = "graphs", task: Task | None = None) -> Graphs:
+def from_data_list(
+    graphs: Sequence[Any],
+    name: str = "graphs",
+    task: Task | None = None,
+    *,
+    labels: bool = True,
+) -> Graphs:
     """Convert PyG graphs: their `x`, `edge_index`, `edge_weight`, `edge_attr` and `y`.
 
     Args:
@@ -64,6 +71,7 @@ def from_data_list(graphs: Sequence[Any], name: str = "graphs", task: Task | Non
         name: Name of the dataset.
         task: The task; by default what the labels look like. For several labels "classification"
             is "multilabel".
+        labels: False leaves `y` out, so that it may be anything.
 
     Example:
         >>> edge = torch.tensor([[0, 1], [1, 0]])
@@ -102,7 +110,7 @@ def from_data_list(graphs: Sequence[Any], name: str = "graphs", task: Task | Non
         {} if x is None else {"x": x},
         edge_weight=np.concatenate(weights).astype(np.float64) if weighted else None,
         edge_columns={} if attributes is None else {"attributes": attributes},
-        **_targets(graphs, task),
+        **(_targets(graphs, task) if labels else {}),
     )
 
 

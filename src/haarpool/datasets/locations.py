@@ -217,7 +217,8 @@ def _packaged_mutag() -> Path | None:
 def _no_dataset_at(path: Path) -> HaarPoolError:
     if path.is_dir():
         got = f"the folder {path} without NAME_A.txt and NAME_graph_indicator.txt"
-        return HaarPoolError(EXPECTED, got, "check the folder")
+        remedy = "check the folder, or save the graphs as a list of PyG Data with torch.save"
+        return HaarPoolError(EXPECTED, got, remedy)
     if path.exists():
         return HaarPoolError(EXPECTED, f"the file {path}", "check the file")
     return HaarPoolError(EXPECTED, f"{str(path)!r}, which does not exist", "check the path")

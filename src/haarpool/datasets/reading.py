@@ -14,8 +14,16 @@ from haarpool._validate import choice, whole_number
 from haarpool.datasets.download import DownloadError
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import check_classes, check_targets
-from haarpool.datasets.locations import TABLES, Source, find_dataset, is_available, is_download
+from haarpool.datasets.locations import (
+    TABLES,
+    Source,
+    find_dataset,
+    is_available,
+    is_download,
+    local_source,
+)
 from haarpool.datasets.rings import read_rings
+from haarpool.datasets.table import columns_besides
 from haarpool.datasets.triangles import read_triangles
 from haarpool.datasets.tu import read_tu
 from haarpool.errors import HaarPoolError, HaarPoolWarning
@@ -54,7 +62,7 @@ def read_graphs(
         (240, 'classification', ('fused', 'linked'), ['labels'])
     """
     columns = [targets] if isinstance(targets, str) else targets
-    table = {"smiles": smiles, "targets": columns, "strict": strict}
+    table: dict[str, Any] = {"smiles": smiles, "targets": columns, "strict": strict}
     graphs = _read(source, root, task, seed=seed, progress=progress, **table)
     return graphs if task is not None else check_classes(graphs)
 
@@ -64,6 +72,7 @@ def _read(
     root: Source | None = None,
     task: Task | None = None,
     *,
+    labels: bool = True,
     seed: int = 0,
     progress: bool | None = None,
     **table: Any,
@@ -74,6 +83,7 @@ def _read(
         source: As in `read_graphs`, and so are the arguments that follow.
         root: See there.
         task: See there.
+        labels: False leaves labels out where they may be anything: in a list of PyG `Data`.
         seed: See there.
         progress: See there.
         **table: Arguments of `read_smiles`, for CSV files.
@@ -102,7 +112,7 @@ def _read(
     elif suffix == ".pt":
         from haarpool.datasets.data_list import read_data_list
 
-        graphs = read_data_list(path, task)
+        graphs = read_data_list(path, task, labels=labels)
     elif suffix == ".mat":
         from haarpool.datasets.qm7 import read_qm7
 
@@ -140,16 +150,18 @@ def stream_graphs(
 
         yield from stream_smiles(path, smiles, strict=strict, block=block)
         return
-    graphs = _read(source, root, smiles=smiles)
+    graphs = _read(source, root, labels=False, smiles=smiles)
     for first in range(0, len(graphs), block):
         yield graphs.take(np.arange(first, min(first + block, len(graphs))))
 
 
-def as_graphs(graphs: Any) -> Graphs:
+def as_graphs(graphs: Any, task: Task | None = None, *, labels: bool = True) -> Graphs:
     """Convert graphs in any form.
 
     Args:
         graphs: `Graphs`, a list of PyG `Data`, a PyG dataset, or a source of `read_graphs`.
+        task: The task of a list or a dataset of PyG with labels; by default what these look like.
+        labels: False leaves out the `y` of a list or a dataset of PyG, so that it may be anything.
 
     Example:
         >>> len(as_graphs("rings"))
@@ -158,7 +170,7 @@ def as_graphs(graphs: Any) -> Graphs:
     if isinstance(graphs, Graphs):
         return check_targets(graphs)
     if isinstance(graphs, str | PathLike):
-        return _read(graphs)
+        return _read(graphs, labels=labels)
     from haarpool.datasets.data_list import from_data_list
 
     try:
@@ -166,7 +178,26 @@ def as_graphs(graphs: Any) -> Graphs:
     except TypeError as error:
         got = f"{type(graphs).__name__}"
         raise HaarPoolError("a list of PyG Data or a dataset", got, "put it into a list") from error
-    return check_targets(from_data_list(data_list, getattr(graphs, "name", "graphs")))
+    name = getattr(graphs, "name", "graphs")
+    if all(getattr(data, "y", None) is None for data in data_list):
+        task = None
+    return check_targets(from_data_list(data_list, name, task, labels=labels))
+
+
+def columns_to_predict(
+    source: Source, root: Source | None = None, *, smiles: str | None = None
+) -> list[str]:
+    """Return the columns of a CSV file that can be targets: all but SMILES; [] for other sources.
+
+    Args:
+        source: As in `read_graphs`.
+        root: As in `read_graphs`.
+        smiles: As in `read_graphs`.
+    """
+    path = local_source(source, root)
+    if path is None or path.suffix.lower() not in TABLES:
+        return []
+    return columns_besides(path, smiles)
 
 
 def default_dataset(root: Source | None = None) -> str:

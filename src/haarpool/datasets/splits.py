@@ -269,9 +269,10 @@ def missing_classes(graphs: Graphs, splits: Sequence[Split]) -> str:
             missing = np.setdiff1d(present, graphs.targets[part])
             if len(part) and len(missing):
                 where = f" of repeat {repeat + 1}" if len(splits) > 1 else ""
-                others = f" and {len(missing) - 1} other classes" if len(missing) > 1 else ""
-                label = graphs.classes[missing[0]]
-                messages.append(f"no graph of class {label!r}{others} in the {name} part{where}")
+                label, others = graphs.classes[missing[0]], len(missing) - 1
+                more = f" and {others} other class{'es' * (others > 1)}" if others else ""
+                part_name = "training" if name == "train" else name
+                messages.append(f"no graph of class {label!r}{more} in the {part_name} part{where}")
     more = f" (and {len(messages) - 1} more)" if len(messages) > 1 else ""
     return messages[0] + more if messages else ""
 

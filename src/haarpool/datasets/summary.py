@@ -43,7 +43,7 @@ def summary(graphs: Graphs) -> dict[str, Any]:
         "graphs": len(graphs),
         "task": graphs.task,
         **_targets(graphs),
-        "missing labels": int((~graphs.is_labelled).sum()),
+        **({} if graphs.task is None else {"missing labels": int((~graphs.is_labelled).sum())}),
         "nodes": _spread(graphs.sizes),
         "edges": _spread(pairs),
         "total nodes": size,

@@ -6,7 +6,7 @@ import csv
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from math import isfinite
 from pathlib import Path
@@ -45,6 +45,19 @@ class Row(NamedTuple):
     cells: list[str]
 
 
+def columns_besides(path: Path, smiles: str | None = None) -> list[str]:
+    """Return the names of all columns of a CSV file but the one of SMILES.
+
+    Args:
+        path: As in `read_rows`.
+        smiles: Column of SMILES; None is the column "smiles", in upper or lower case.
+    """
+    with _open(path) as file:
+        header = _header(_reader(file, _delimiter(file, [smiles])))
+    del header[_column_index(smiles, header, path)]
+    return [name for name in header if name]
+
+
 def read_rows(path: Path, columns: Sequence[str | None]) -> Iterator[Row]:
     """Read the rows of a CSV file one at a time, without its header and empty lines.
 
@@ -52,31 +65,45 @@ def read_rows(path: Path, columns: Sequence[str | None]) -> Iterator[Row]:
         path: A file in UTF-8, separated by commas, semicolons or tabs.
         columns: Different names in the header. None is the column "smiles", in upper or lower case.
     """
+    with _open(path) as file:
+        reader = _reader(file, _delimiter(file, columns))
+        header = _header(reader)
+        indices = [_column_index(name, header, path) for name in columns]
+        for index in indices:
+            if indices.count(index) > 1:
+                expected = "each column once, for SMILES or as a target"
+                raise HaarPoolError(expected, f"{header[index]!r} twice", "leave one out")
+        for cells in reader:
+            if not any(cells):
+                continue
+            if len(cells) != len(header):
+                raise HaarPoolError(
+                    f"{len(header)} cells in each line of {path}, as in its header",
+                    f"line {reader.line_num}: {len(cells)}",
+                    "put cells that contain the separator into quotes",
+                )
+            yield Row(reader.line_num, [cells[index].strip() for index in indices])
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[TextIO]:
+    """Open a CSV file; an error in the block that is due to the file says so."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            delimiter = _delimiter(file, columns)
-            file.seek(0)
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
-            header = [name.strip() for name in next(reader, [])]
-            indices = [_column_index(name, header, path) for name in columns]
-            for index in indices:
-                if indices.count(index) > 1:
-                    expected = "each column once, for SMILES or as a target"
-                    raise HaarPoolError(expected, f"{header[index]!r} twice", "leave one out")
-            for cells in reader:
-                if not any(cells):
-                    continue
-                if len(cells) != len(header):
-                    raise HaarPoolError(
-                        f"{len(header)} cells in each line of {path}, as in its header",
-                        f"line {reader.line_num}: {len(cells)}",
-                        "put cells that contain the separator into quotes",
-                    )
-                yield Row(reader.line_num, [cells[index].strip() for index in indices])
+            yield file
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise HaarPoolError(
             "a CSV file in UTF-8 with a header", f"{path} ({error})", "check the file"
         ) from error
+
+
+def _reader(file: TextIO, delimiter: str) -> Any:
+    file.seek(0)
+    return csv.reader(file, delimiter=delimiter, strict=True)
+
+
+def _header(reader: Iterator[list[str]]) -> list[str]:
+    return [name.strip() for name in next(reader, [])]
 
 
 def _delimiter(file: TextIO, columns: Sequence[str | None]) -> str:

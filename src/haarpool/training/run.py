@@ -226,7 +226,7 @@ def check_labels(graphs: Graphs) -> Task:
         raise HaarPoolError(
             f"labels of the graphs of {graphs.name}",
             "none",
-            "name their column with targets=, or add NAME_graph_labels.txt",
+            "add labels" if graphs.ids is None else "pass targets=COLUMN",
         )
     if graphs.task == "classification":
         classes = np.unique(graphs.targets[graphs.is_labelled])
