@@ -10,6 +10,7 @@ from scipy.io import loadmat, savemat
 from haarpool.datasets import read_graphs, summary
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.qm7 import ELEMENTS, read_qm7
+from haarpool.errors import HaarPoolError
 from helpers.errors import error_with
 from helpers.files import REAL, needs_data, write_qm7
 from helpers.tolerances import LOOSER, TOLERANCE
@@ -32,6 +33,17 @@ def test_qm7_by_hand(tmp_path):
     assert atoms[3, first + 1] == pytest.approx(np.exp(-((0.5 / 1.5) ** 2)))
     assert atoms[3, first + 2] == pytest.approx(np.exp(-((2.7 / 1.5) ** 2)))
     assert atoms[3, first + 3] == atoms[3, first] == 0
+
+
+def test_qm7_keeps_the_published_folds(tmp_path):
+    write_qm7(tmp_path / "qm7.mat")
+    assert read_graphs("qm7", tmp_path).folds is None
+    arrays = {key: value for key, value in loadmat(tmp_path / "qm7.mat").items() if key in "RZT"}
+    savemat(tmp_path / "qm7.mat", arrays | {"P": np.array([[1], [0]])})
+    assert read_graphs("qm7", tmp_path).folds.tolist() == [1, 0]
+    savemat(tmp_path / "qm7.mat", arrays | {"P": np.array([[1], [1]])})
+    with pytest.raises(HaarPoolError, match="does not name each molecule once"):
+        read_graphs("qm7", tmp_path)
 
 
 def test_qm7_features_do_not_depend_on_rotations(tmp_path):
@@ -80,6 +92,7 @@ def test_qm7_has_the_published_statistics():
     assert (energy["min"], round(energy["max"], 2)) == (-2192.0, -404.88)
     elements = np.bincount(graphs.columns["z"][:, 0])[list(ELEMENTS)]
     assert elements.tolist() == [61959, 35761, 6655, 5978, 297]
+    assert np.bincount(graphs.folds).tolist() == [1433] * 5
     # Row order differs, eigenvalues do not; float32 rounds the entries of X by up to 2e-5.
     X = loadmat(Path(REAL) / "QM7" / "raw" / "qm7.mat")["X"].astype(np.float64)
     for g in range(0, 7165, 20):

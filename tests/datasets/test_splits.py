@@ -237,6 +237,19 @@ def test_published_split():
         make_splits("given", random_graphs())
 
 
+def test_published_folds():
+    folds = np.arange(30) % 5
+    graphs = random_graphs(30, folds=folds)
+    splits = make_splits("given", graphs, repeats=2)
+    assert len(splits) == 10
+    for fold, split in enumerate(splits[:5]):
+        assert set(folds[split.test]) == {fold}
+        assert set(folds[split.validation]) == {(fold + 1) % 5}
+        assert sum(map(len, split)) == 30
+    assert splits[0].digest() == splits[5].digest()
+    assert default_rule(graphs) != "given"  # folds are used only if asked for
+
+
 def test_files(tmp_path):
     graphs = random_graphs()
     splits = make_splits("random", graphs, repeats=3)

@@ -37,6 +37,7 @@ class Graphs:
         classes: (C,) Names of the classes.
         target_names: (T,) Names of the targets of "multilabel" and "regression".
         split: Published split: graphs under "train", "validation" and "test".
+        folds: (G,) Published fold of each graph.
         ids: (G,) Names of the graphs, for example SMILES.
         id_name: Kind of these names.
         lines: (G,) Line of each graph in its file.
@@ -54,6 +55,7 @@ class Graphs:
     classes: tuple[str, ...] = ()
     target_names: tuple[str, ...] = ()
     split: Mapping[str, Ints] | None = None
+    folds: Ints | None = None
     ids: tuple[str, ...] | None = None
     id_name: str = "graph"
     lines: Ints | None = None
@@ -123,6 +125,7 @@ class Graphs:
             edge_columns={kind: values[edge] for kind, values in self.edge_columns.items()},
             targets=None if self.targets is None else self.targets[graphs],
             split=None,
+            folds=None,
             ids=None if self.ids is None else tuple(self.ids[g] for g in graphs.tolist()),
             lines=None if self.lines is None else self.lines[graphs],
             numbers=graphs if self.numbers is None else self.numbers[graphs],

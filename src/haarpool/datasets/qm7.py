@@ -24,7 +24,8 @@ WIDTH = 1.5  # Bohr
 def read_qm7(path: Path, task: Task | None = None) -> Graphs:
     """Read all molecules as complete graphs with self-loops, weighted by the Coulomb matrix.
 
-    The features are constant by default, as in the paper. The columns are "atoms", see
+    The features are constant by default, as in the paper. The five published folds are kept
+    for `split=given`. The columns are "atoms", see
     `atom_features`; "z" (N, 1), nuclear charges; and "pos" (N, 3), coordinates in Bohr.
 
     Args:
@@ -33,7 +34,7 @@ def read_qm7(path: Path, task: Task | None = None) -> Graphs:
     """
     if task == "classification":
         raise HaarPoolError("task=regression for qm7, which has energies", task, "leave out task=")
-    charge, position, energy = _load(path)
+    charge, position, energy, folds = _load(path)
     is_atom = charge > 0
     sizes = is_atom.sum(axis=1)
     start = np.concatenate([[0], np.cumsum(sizes)])
@@ -53,6 +54,7 @@ def read_qm7(path: Path, task: Task | None = None) -> Graphs:
         task="regression",
         targets=energy[:, None],
         target_names=("atomization energy [kcal/mol]",),
+        folds=folds,
     )
 
 
@@ -97,15 +99,16 @@ def atom_features(charge: Ints, distance: Floats) -> Floats:
     return np.concatenate(parts, axis=-1)
 
 
-def _load(path: Path) -> tuple[Ints, Floats, Floats]:
-    """Read charges (G, n), coordinates (G, n, 3) and energies (G,)."""
+def _load(path: Path) -> tuple[Ints, Floats, Floats, Ints | None]:
+    """Read charges (G, n), coordinates (G, n, 3), energies (G,) and folds (G,) or None."""
     from scipy.io import loadmat
 
     try:
-        arrays: dict[str, Any] = loadmat(path, variable_names=["R", "Z", "T"])
+        arrays: dict[str, Any] = loadmat(path, variable_names=["R", "Z", "T", "P"])
         charge, position, energy = (np.asarray(arrays[key], np.float64) for key in ("Z", "R", "T"))
         if charge.ndim != 2 or position.shape != (*charge.shape, 3) or energy.size != len(charge):
             raise ValueError(f"Z {charge.shape}, R {position.shape}, T {energy.shape}")
+        folds = _folds(arrays["P"], len(charge)) if "P" in arrays else None
     except Exception as error:  # a damaged file makes loadmat raise almost anything
         raise HaarPoolError(
             "qm7.mat with the arrays R, Z and T",
@@ -117,4 +120,13 @@ def _load(path: Path) -> tuple[Ints, Floats, Floats]:
     if unknown.any() or not (np.isfinite(position).all() and np.isfinite(energy).all()):
         got = f"a nuclear charge of {charge[unknown][0]:g}" if unknown.any() else "NaN or infinity"
         raise HaarPoolError(f"molecules of H, C, N, O and S in {path}", got, "remove them")
-    return charges, position, energy.reshape(-1)
+    return charges, position, energy.reshape(-1), folds
+
+
+def _folds(molecules: Any, size: int) -> Ints:
+    """Return the fold of each molecule from (folds, molecules per fold) numbers of molecules."""
+    if molecules.ndim != 2 or not np.array_equal(np.sort(molecules, axis=None), np.arange(size)):
+        raise ValueError(f"P {molecules.shape}, which does not name each molecule once")
+    folds = np.zeros(size, np.int64)
+    folds[molecules] = np.arange(len(molecules))[:, None]
+    return folds

@@ -50,7 +50,8 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
             repeat; each fold is the test part once, with the next fold as validation part, and
             every fold has about the same share of each class. "scaffold": molecules with the same
             scaffold are in the same part, frequent scaffolds in the training part, as in DeepChem.
-            "given": the published split. The last two are the same in every repeat. Otherwise a
+            "given": the published split; if there are published folds instead, each is the test
+            part once, as for "kfold:K". The last two are the same in every repeat. Otherwise a
             JSON file with {"train": [...], "validation": [...], "test": [...]}, graphs numbered
             from 0, or with a list of these.
         graphs: The dataset.
@@ -58,7 +59,7 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
         repeats: Number of repeats.
 
     Returns:
-        One split per repeat; K times as many for "kfold:K".
+        One split per repeat; K times as many for "kfold:K" and for K published folds.
     """
     _validate.seed(seed)
     _validate.whole_number("repeats", repeats)
@@ -72,13 +73,7 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
     elif rule == "scaffold":
         splits = [_by_scaffold(graphs, labelled)] * repeats
     elif rule == "given":
-        if graphs.split is None:
-            raise HaarPoolError(
-                "a dataset with a published split for split=given",
-                graphs.name,
-                "pass split=random",
-            )
-        splits = [_check_split(graphs.split, graphs, "the published split")] * repeats
+        splits = _published(graphs) * repeats
     elif Path(rule).is_file():
         splits = _from_file(Path(rule), graphs, repeats)
     else:
@@ -198,7 +193,12 @@ def _folds(rule: str, graphs: Graphs, labelled: Ints, seed: int, repeat: int) ->
     order = np.random.default_rng([seed, repeat]).permutation(labelled)
     if graphs.task == "classification" and graphs.targets is not None:
         order = order[np.argsort(graphs.targets[order], kind="stable")]
-    folds = [order[i::k] for i in range(k)]  # every k-th graph, so that classes are even
+    return _rotated([order[i::k] for i in range(k)])  # every k-th graph, so that classes are even
+
+
+def _rotated(folds: Sequence[Ints]) -> list[Split]:
+    """Return a split per fold: the fold is its test part, the next one its validation part."""
+    k = len(folds)
     return [
         _sorted(
             np.concatenate([fold for i, fold in enumerate(folds) if i not in (t, (t + 1) % k)]),
@@ -207,6 +207,18 @@ def _folds(rule: str, graphs: Graphs, labelled: Ints, seed: int, repeat: int) ->
         )
         for t in range(k)
     ]
+
+
+def _published(graphs: Graphs) -> list[Split]:
+    """Return the published split, or one split for each published fold."""
+    if graphs.split is not None:
+        return [_check_split(graphs.split, graphs, "the published split")]
+    if graphs.folds is None:
+        raise HaarPoolError(
+            "a dataset with a published split for split=given", graphs.name, "pass split=random"
+        )
+    folds = np.where(graphs.is_labelled, graphs.folds, -1)
+    return _rotated([np.flatnonzero(folds == fold) for fold in range(graphs.folds.max() + 1)])
 
 
 def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from haarpool.errors import HaarPoolError
 
 # The names of the tables are arguments of the shell, which imports nothing else.
-TABLES = ("table1",)
+TABLES = ("table1", "qm7", "ablation")
 # Rule of `make_splits` by protocol.
 PROTOCOLS = {"random": "random", "10-fold": "kfold:10", "given": "given"}
 REPEATS = 10

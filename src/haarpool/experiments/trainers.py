@@ -15,6 +15,7 @@ from haarpool import __version__
 from haarpool.datasets import read_graphs
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split, make_splits, num_folds
+from haarpool.experiments.classical import score_regression
 from haarpool.experiments.csm import score_csm
 from haarpool.experiments.lines import Line, network_config
 from haarpool.experiments.table import PROTOCOLS, Cell, Trial
@@ -127,6 +128,11 @@ def train_network(trial: Trial, graphs: Graphs, split: Split, device: str) -> Li
         "num_parameters": sum(p.numel() for p in run.network.parameters()),
         "device": device_name(run.group.device),
     }
+    if run.network.task == "regression":  # for the figure of the paper
+        line["history"] = {
+            "train_loss": [float(f"{epoch.train_loss:.5g}") for epoch in epochs],
+            "validation": [float(f"{epoch.validation_score:.5g}") for epoch in epochs],
+        }
     if len(result.members) > 1:
         line["members"] = [member.test[metric] for member in result.members]
     return line
@@ -151,4 +157,20 @@ def train_csm(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
     }
 
 
-TRAINERS: Mapping[str, Trainer] = {"network": train_network, "csm": train_csm}
+def train_regression(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
+    """Score a regression model of scikit-learn."""
+    scores = score_regression(graphs, split, **trial.cell.settings, seed=trial.seed)
+    return {
+        "metric": "mae",
+        "value": scores.test,
+        "validation": scores.validation,
+        "scores": {"parameters": scores.parameters},
+        "device": "cpu",
+    }
+
+
+TRAINERS: Mapping[str, Trainer] = {
+    "network": train_network,
+    "csm": train_csm,
+    "regression": train_regression,
+}
