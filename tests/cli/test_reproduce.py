@@ -45,6 +45,14 @@ def test_quick_version_of_table_1(tmp_path):
     assert (tmp_path / "README.md").read_text() == report
 
 
+@pytest.mark.slow
+def test_quick_version_of_the_ablation(tmp_path):
+    environment = {"HAARPOOL_DATA": "", "HAARPOOL_CACHE": tmp_path / "cache"}
+    command = ("reproduce", "ablation", "--quick", "--device", "cpu", "--results", tmp_path)
+    assert "6 runs ok, 0 failed" in run_main(*command, **environment).out
+    assert "Haar domain" in (tmp_path / "README.md").read_text()
+
+
 def test_a_line_is_a_repeat_of_haarpool_train(tmp_path):
     quick(tmp_path, "--method", "haarpool")
     environment = {"HAARPOOL_DATA": "", "HAARPOOL_CACHE": tmp_path / "cache"}

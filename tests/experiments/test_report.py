@@ -71,6 +71,24 @@ def test_it_is_made_from_the_lines_alone(folder, tmp_path):
     assert all(json.loads(one)["status"] == "ok" for one in lines)
 
 
+def test_parts_as_columns(tmp_path):
+    cell = find_table("triangles").cells[0]
+    parts = {"train": 0.47, "validation": 0.46, "test": 0.36, "original sizes": 0.46, "large": 0.26}
+    for seed in range(3):
+        shared = dict(zip(("dataset", "method", "protocol"), cell.key, strict=True))
+        ResultLines(tmp_path, "triangles").append(
+            shared
+            | {"seed": seed, "status": "ok", "metric": "accuracy", "value": 0.36 + 0.01 * seed}
+            | {"split_hash": "published", "sizes": [3, 1, 1], "parts": parts}
+            | {"config": network_config(cell).to_json()}
+        )
+    text = write_report(tmp_path)[0].read_text()
+    assert row(text, "Method")[1:] == list(parts)
+    name = "GIN-HP-GIN-HP-GIN-MP"
+    assert row(text, name)[1:3] == ["47.0 ± 0.0 (3) [47.5]", "46.0 ± 0.0 (3) [46.3]"]
+    assert row(text, name, "given")[2:5] == ["3", "37.0 ± 1.0", "34.5 to 39.5"]  # one split
+
+
 def test_without_lines(tmp_path):
     with pytest.raises(HaarPoolError, match="lines of results"):
         write_report(tmp_path)

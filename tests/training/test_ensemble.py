@@ -10,7 +10,7 @@ from haarpool.training.devices import ProcessGroup, seed_sequence
 from haarpool.training.metrics import scores_of
 from haarpool.training.results import run_result
 from haarpool.training.run import start_run
-from haarpool.training.train import train_repeat, train_run
+from haarpool.training.train import predict_graphs, train_repeat, train_run
 from haarpool.training.trained_model import average, uncertainty
 from helpers.tolerances import LOOSER
 
@@ -117,10 +117,12 @@ def test_uncertainty_is_the_standard_deviation_over_members():
 def test_one_repeat_alone_gives_the_same_result(run):
     started = start_run(run.graphs, run.config, ProcessGroup(), progress=False)
     for repeat in (1, 0, 0):  # any order, and again
-        result, epochs = train_repeat(started, repeat)
+        result, epochs, members = train_repeat(started, repeat)
         assert result.test == run.results[repeat].test
         assert result.members == run.results[repeat].members
         assert np.array_equal(result.predicted, run.results[repeat].predicted)
         expected = [epoch for epoch in run.epochs if epoch.repeat == repeat]
         assert without_time(epochs) == without_time(expected)
+        again = predict_graphs(started, members, started.splits[repeat].test)
+        assert np.array_equal(again, result.predicted)
     assert started.results == []

@@ -99,7 +99,7 @@ def has_settings(line: Line, cell: Cell) -> bool:
     """
     from haarpool.training.config import RunConfig
 
-    if cell.trainer != "network":
+    if not cell.is_network:
         return bool(line["config"] == dict(cell.settings))
     try:
         return bool(RunConfig.from_json(line["config"]) == network_config(cell))

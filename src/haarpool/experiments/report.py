@@ -130,22 +130,23 @@ class TableReport:
         return only(self.lines[dataset, method, protocol], "ok")
 
     def overview(self) -> Grid:
-        """Return the table in the form of the paper: a row per method, a column per dataset."""
+        """Return the table in the form of the paper: a row per method."""
         protocol = self.table.cells[0].protocol
+        columns = [(d, part) for d in self.table.datasets for part in self.table.parts or [""]]
         rows = []
         for method in self.table.methods:
             texts = []
-            for dataset in self.table.datasets:
+            for dataset, part in columns:
                 lines = self.ok(dataset, method.name, protocol)
-                text = self.spread(self.scaled(estimate(lines))) if lines else DASH
-                published = self.published(method.published, dataset)
+                text = self.spread(self.scaled(estimate(lines, part))) if lines else DASH
+                published = self.published(method.published, part or dataset)
                 texts.append(text + (f" [{published}]" if published else ""))
             rows.append([method.title, *texts])
         caption = (
             f"Mean ± standard deviation over the splits (protocol {protocol}, {self.repeats} "
             "splits, or the number in parentheses); in brackets the published number."
         )
-        return Grid(caption, ["Method", *self.table.datasets], rows)
+        return Grid(caption, ["Method", *(part or dataset for dataset, part in columns)], rows)
 
     def details(self, dataset: str) -> Grid:
         """Return everything about one dataset."""
@@ -197,9 +198,9 @@ class TableReport:
         if self.outdated:
             yield f"{self.outdated} lines were made with other settings and are left out."
 
-    def published(self, row: str, dataset: str) -> Published | None:
+    def published(self, row: str, column: str) -> Published | None:
         """Return a published number."""
-        return self.table.published.get(row, {}).get(dataset)
+        return self.table.published.get(row, {}).get(column)
 
     def scaled(self, value: Estimate) -> Estimate:
         """Return a result in the units of the paper: accuracies in per cent."""

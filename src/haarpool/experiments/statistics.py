@@ -68,9 +68,15 @@ class Estimate(NamedTuple):
         return Estimate(factor * self.mean, factor * self.std, factor * self.half, self.splits)
 
 
-def estimate(lines: Sequence[Line]) -> Estimate:
-    """Return the mean test result of some trials of a cell."""
-    return Estimate.of([line["value"] for line in lines], _overlap(lines))
+def estimate(lines: Sequence[Line], part: str = "") -> Estimate:
+    """Return the mean result of some trials of a cell.
+
+    Args:
+        lines: The lines of the trials.
+        part: One of the parts that lines have scores of; by default the test part.
+    """
+    values = [line["parts"][part] if part else line["value"] for line in lines]
+    return Estimate.of(values, _overlap(lines))
 
 
 def paired_difference(lines: Sequence[Line], reference: Sequence[Line]) -> Estimate | None:

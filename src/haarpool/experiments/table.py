@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from haarpool.errors import HaarPoolError
 
 # The names of the tables are arguments of the shell, which imports nothing else.
-TABLES = ("table1", "qm7", "ablation")
+TABLES = ("table1", "triangles", "qm7", "ablation")
 # Rule of `make_splits` by protocol.
 PROTOCOLS = {"random": "random", "10-fold": "kfold:10", "given": "given"}
 REPEATS = 10
@@ -62,7 +62,8 @@ class Cell:
         method: Name of the method.
         protocol: One of `PROTOCOLS`.
         settings: Settings of `RunConfig`, or parameters of another trainer.
-        trainer: "network", or another name in `trainers.TRAINERS`.
+        trainer: "network", "network_parts" for one with scores of all parts, or another name in
+            `trainers.TRAINERS`.
     """
 
     dataset: str
@@ -70,6 +71,11 @@ class Cell:
     protocol: str
     settings: Mapping[str, Any]
     trainer: str = "network"
+
+    @property
+    def is_network(self) -> bool:
+        """Whether the settings are those of `RunConfig`."""
+        return self.trainer.startswith("network")
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -101,6 +107,7 @@ class Table:
         cells: What is trained, in the order in which it is run.
         reference: The method that the others are compared with.
         published: Published numbers by row of the paper and dataset.
+        parts: Names of scores in a line that are columns of the table; by default datasets are.
         quick: Methods of the small version, which has the first dataset and the first protocol.
     """
 
@@ -111,6 +118,7 @@ class Table:
     cells: Sequence[Cell]
     reference: str
     published: Mapping[str, Mapping[str, Published]] = field(default_factory=dict)
+    parts: Sequence[str] = ()
     quick: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -157,7 +165,7 @@ class Table:
         """Return the table with few epochs."""
         cells = [
             replace(cell, settings={**cell.settings, "epochs": QUICK_EPOCHS})
-            if cell.trainer == "network"
+            if cell.is_network
             else cell
             for cell in self.cells
         ]

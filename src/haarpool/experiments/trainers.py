@@ -18,11 +18,11 @@ from haarpool.datasets.splits import Split, make_splits, num_folds
 from haarpool.experiments.classical import score_regression
 from haarpool.experiments.csm import score_csm
 from haarpool.experiments.lines import Line, network_config
-from haarpool.experiments.table import PROTOCOLS, Cell, Trial
+from haarpool.experiments.table import PROTOCOLS, REPEATS, Cell, Trial
 from haarpool.training.devices import ProcessGroup, find_device
-from haarpool.training.metrics import SCORES
+from haarpool.training.metrics import SCORES, scores_of
 from haarpool.training.run import Run, start_run
-from haarpool.training.train import train_repeat
+from haarpool.training.train import TrainedRepeat, predict_graphs, train_repeat
 
 Trainer = Callable[[Trial, Graphs, Split, str], Line]
 _PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "grakel")
@@ -64,7 +64,7 @@ def describe(error: Exception) -> str:
 
 def config_of(cell: Cell) -> dict[str, Any]:
     """Return the settings of a cell as plain values."""
-    if cell.trainer != "network":
+    if not cell.is_network:
         return dict(cell.settings)
     config: dict[str, Any] = network_config(cell).to_json()
     return config
@@ -94,27 +94,55 @@ def _graphs(dataset: str, root: str | None) -> Graphs:
     return read_graphs(dataset, root)
 
 
-_runs: dict[tuple[str, str, str], Run] = {}  # the last one: its data serve all its trials
+_last: list[tuple[Cell, str, Run]] = []  # the last run: its data serve all trials of a cell
 
 
 def _run(cell: Cell, seed: int, graphs: Graphs, device: str) -> Run:
-    run = _runs.get(cell.key)
-    if run is None or run.graphs is not graphs or seed >= len(run.splits):
-        _runs.clear()  # before the next one takes memory
-        config, rule = network_config(cell), PROTOCOLS[cell.protocol]
-        repeats = max(seed + 1, 10) // (num_folds(rule) or 1) + 1
-        splits = make_splits(rule, graphs, seed=config.seed, repeats=repeats)
-        group = ProcessGroup(device=find_device(device))
-        run = start_run(graphs, config, group, progress=False, splits=splits)
-        _runs[cell.key] = run
+    for last, its_device, run in _last:
+        same = (last, its_device) == (cell, device) and run.graphs is graphs
+        if same and seed < len(run.splits):
+            return run
+    _last.clear()  # before the next one takes memory
+    config, rule = network_config(cell), PROTOCOLS[cell.protocol]
+    repeats = max(seed + 1, REPEATS) // (num_folds(rule) or 1) + 1
+    splits = make_splits(rule, graphs, seed=config.seed, repeats=repeats)
+    group = ProcessGroup(device=find_device(device))
+    run = start_run(graphs, config, group, progress=False, splits=splits)
+    _last.append((cell, device, run))
     return run
 
 
 def train_network(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
     """Train the network of a trial."""
     run = _run(trial.cell, trial.seed, graphs, device)
+    return _network_line(run, trial)[0]
+
+
+def train_network_parts(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
+    """Train the network of a trial; score also the training part, and test graphs by size."""
+    run = _run(trial.cell, trial.seed, graphs, device)
+    line, trained = _network_line(run, trial)
+    metric, targets = line["metric"], graphs.targets
+    assert targets is not None
+    is_large = graphs.sizes[split.test] > graphs.sizes[split.train].max()
+    predicted = {
+        "train": (predict_graphs(run, trained.members, split.train), split.train),
+        "original sizes": (trained.result.predicted[~is_large], split.test[~is_large]),
+        "large": (trained.result.predicted[is_large], split.test[is_large]),
+    }
+    scores = {
+        part: scores_of(run.network.task, output, targets[part_graphs])[metric]
+        for part, (output, part_graphs) in predicted.items()
+        if len(part_graphs)
+    }
+    line["parts"] = {"validation": line["validation"], "test": line["value"]} | scores
+    return line
+
+
+def _network_line(run: Run, trial: Trial) -> tuple[Line, TrainedRepeat]:
     start = time.perf_counter()
-    result, epochs = train_repeat(run, trial.seed)
+    trained = train_repeat(run, trial.seed)
+    result, epochs = trained.result, trained.epochs
     metric = SCORES[run.network.task][0]
     line: Line = {
         "metric": metric,
@@ -135,7 +163,7 @@ def train_network(trial: Trial, graphs: Graphs, split: Split, device: str) -> Li
         }
     if len(result.members) > 1:
         line["members"] = [member.test[metric] for member in result.members]
-    return line
+    return line, trained
 
 
 def device_name(device: torch.device) -> str:
@@ -171,6 +199,7 @@ def train_regression(trial: Trial, graphs: Graphs, split: Split, device: str) ->
 
 TRAINERS: Mapping[str, Trainer] = {
     "network": train_network,
+    "network_parts": train_network_parts,
     "csm": train_csm,
     "regression": train_regression,
 }

@@ -6,10 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+import torch
 from tqdm import tqdm
 
+from haarpool._types import Floats, Ints
 from haarpool.datasets.splits import Split
 from haarpool.nn import parse_architecture
 from haarpool.training.checkpoint import load_checkpoint, save_checkpoint, save_member
@@ -78,7 +81,21 @@ def train_run(
     return run
 
 
-def train_repeat(run: Run, repeat: int) -> tuple[RepeatResult, list[Epoch]]:
+class TrainedRepeat(NamedTuple):
+    """A repeat that was trained alone.
+
+    Attributes:
+        result: Its result.
+        epochs: Metrics of all epochs.
+        members: Its trained networks.
+    """
+
+    result: RepeatResult
+    epochs: list[Epoch]
+    members: list[Member]
+
+
+def train_repeat(run: Run, repeat: int) -> TrainedRepeat:
     """Train one repeat of a run alone, with the same result as among all repeats.
 
     The run does not change, so that its data can serve several repeats.
@@ -86,9 +103,6 @@ def train_repeat(run: Run, repeat: int) -> tuple[RepeatResult, list[Epoch]]:
     Args:
         run: The run, from `start_run`.
         repeat: Number of the repeat.
-
-    Returns:
-        Its result, and the metrics of all epochs.
     """
     run = replace(run, network=make_network(run.config, run.graphs, run.encoding))
     members, epochs = list[Member](), list[Epoch]()
@@ -98,7 +112,27 @@ def train_repeat(run: Run, repeat: int) -> tuple[RepeatResult, list[Epoch]]:
             while not trainer.progress.is_complete(run.config):
                 epochs.append(trainer.run_epoch(lambda: None))
             members.append(_complete_member(trainer))
-    return _repeat_result(run, members, run.splits[repeat]), epochs
+    return TrainedRepeat(_repeat_result(run, members, run.splits[repeat]), epochs, members)
+
+
+@torch.no_grad()
+def predict_graphs(run: Run, members: Sequence[Member], graphs: Ints) -> Floats:
+    """Predict graphs of the dataset of a run: the mean over the members of a repeat.
+
+    Args:
+        run: The run.
+        members: The members.
+        graphs: (n,) Numbers of graphs.
+    """
+    outputs = []
+    for member in members:
+        network = member.network.eval()
+        parts = [
+            network(run.batches.take(graphs[rows])).float().cpu()
+            for rows in run.batches.epoch(np.arange(len(graphs)), 8 * run.config.batch_size)
+        ]
+        outputs.append(to_predictions(torch.cat(parts), network.task, member.scale))
+    return average(np.stack(outputs))
 
 
 @contextmanager

@@ -1,0 +1,64 @@
+"""From a trial to its line."""
+
+import numpy as np
+import pytest
+
+from haarpool.datasets import read_graphs
+from haarpool.experiments.table import Cell, Trial
+from haarpool.experiments.trainers import split_of, train_trial
+
+SMALL = {"arch": "GC8-HP-FC8", "epochs": 2, "batch_size": 32, "threads": 1}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
+
+
+def line_of(seed=0, protocol="random", trainer="network", dataset="rings", **settings):
+    cell = Cell(dataset, "some", protocol, SMALL | settings, trainer)
+    return train_trial(Trial(cell, seed), None, "cpu")
+
+
+def test_scores_of_all_parts():
+    line = line_of(trainer="network_parts")
+    assert line["status"] == "ok", line["reason"]
+    parts = line["parts"]
+    assert (parts["validation"], parts["test"]) == (line["validation"], line["value"])
+    graphs = read_graphs("rings")
+    split = split_of(Trial(Cell("rings", "some", "random", SMALL), 0), graphs)
+    is_large = graphs.sizes[split.test] > graphs.sizes[split.train].max()
+    values = [parts["original sizes"], parts.get("large", 0)]
+    mean = np.average(values, weights=[(~is_large).sum(), is_large.sum()])
+    assert mean == pytest.approx(parts["test"])
+    assert 0 <= parts["train"] <= 1
+
+
+def test_splits_do_not_depend_on_the_number_of_repeats():
+    graphs = read_graphs("rings")
+    for protocol, count in (("random", 12), ("10-fold", 21)):
+        cell = Cell("rings", "some", protocol, SMALL)
+        hashes = [split_of(Trial(cell, seed), graphs).digest() for seed in range(count)]
+        assert len(set(hashes)) == count
+
+
+def test_trials_of_a_cell_in_any_order():
+    lines = {seed: line_of(seed) for seed in (3, 0, 11)}
+    for seed, line in lines.items():
+        again = line_of(seed)
+        for name in ("value", "validation", "split_hash", "chain_hash"):
+            assert again[name] == line[name]
+
+
+def test_an_ensemble_has_the_scores_of_its_members():
+    assert len(line_of(ensemble=2)["members"]) == 2
+    assert "members" not in line_of()
+
+
+def test_an_error_is_a_line():
+    line = line_of(features="attributes")
+    assert line["status"] == "failed"
+    assert line["reason"].startswith("HaarPoolError: expected")
+    assert line["split_hash"]
+    assert line["value"] is None
+    assert line["seconds"] >= 0
