@@ -89,6 +89,23 @@ def test_parts_as_columns(tmp_path):
     assert row(text, name, "given")[2:5] == ["3", "37.0 ± 1.0", "34.5 to 39.5"]  # one split
 
 
+def test_figure_of_losses(tmp_path):
+    cell = find_table("qm7").cells[0]
+    shared = dict(zip(("dataset", "method", "protocol"), cell.key, strict=True))
+    for seed in range(2):
+        history = {"train_loss": [1.0, 0.5, 0.4], "validation": [90.0, 60.0, 50.0 + seed]}
+        ResultLines(tmp_path, "qm7").append(
+            shared
+            | {"seed": seed, "status": "ok", "metric": "mae", "value": 40.0 + 2 * seed}
+            | {"split_hash": f"{seed}", "sizes": [8, 1, 1], "history": history}
+            | {"config": network_config(cell).to_json()}
+        )
+    text = write_report(tmp_path)[0].read_text()
+    assert "](qm7.png)" in text
+    assert (tmp_path / "qm7.png").stat().st_size > 5000
+    assert row(text, "GCN-HaarPool")[1] == "41.0 ± 1.4 (2) [42.9 ± 1.2]"  # not in per cent
+
+
 def test_without_lines(tmp_path):
     with pytest.raises(HaarPoolError, match="lines of results"):
         write_report(tmp_path)

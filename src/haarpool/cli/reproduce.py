@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from haarpool.cli.parser import new_command
-from haarpool.experiments.table import QUICK_REPEATS, REPEATS, TABLES
+from haarpool.experiments.table import FROM_BENCHMARK, QUICK_REPEATS, REPEATS, TABLES
 
 
 def add_command(commands: Any) -> None:
@@ -22,7 +22,8 @@ def add_command(commands: Any) -> None:
         "reproduce table1 --dataset MUTAG --method haarpool,gin --jobs 2",
     )
     command.set_defaults(run=partial(run, command), loads=("haarpool.experiments.report",))
-    command.add_argument("table", nargs="?", choices=TABLES, help=f"one of {', '.join(TABLES)}")
+    tables = (*TABLES, *FROM_BENCHMARK)
+    command.add_argument("table", nargs="?", choices=tables, help=f"one of {', '.join(tables)}")
     for name, what in (("dataset", "datasets"), ("method", "methods"), ("protocol", "protocols")):
         command.add_argument(
             f"--{name}", default="", metavar="NAME[,NAME]", help=f"{what} (default: all)"
@@ -62,7 +63,9 @@ def run(command: ArgumentParser, arguments: Namespace) -> int:
     if arguments.table is None and not arguments.report:
         command.print_help()
         return 2
-    if not arguments.report:
+    if not arguments.report and arguments.table in FROM_BENCHMARK:
+        _measure_speed(folder, arguments)
+    elif not arguments.report:
         table = find_table(arguments.table)
         texts = (arguments.dataset, arguments.method, arguments.protocol)
         datasets, methods, protocols = map(_names, texts)
@@ -79,6 +82,21 @@ def run(command: ArgumentParser, arguments: Namespace) -> int:
     for path in write_report(folder, quick=arguments.quick):
         print(path)
     return 0
+
+
+def _measure_speed(folder: Path, arguments: Namespace) -> None:
+    """Run the parts of `haarpool bench` that have no file yet for this kind of device."""
+    from haarpool.bench.measure import Settings
+    from haarpool.bench.runner import run_parts
+    from haarpool.experiments.speed import PARTS, read_benchmarks
+    from haarpool.training.devices import find_device
+
+    device = find_device(arguments.device)
+    name = f"bench-{device.type}{'-quick' * arguments.quick}.json"
+    measured = [one.path.name for one in read_benchmarks(folder, quick=arguments.quick)]
+    if name not in measured or arguments.retry:
+        show = partial(print, flush=True)
+        run_parts(Settings(device, arguments.quick), folder, list(PARTS), show)
 
 
 def _train(table: Any, folder: Path, arguments: Namespace) -> None:

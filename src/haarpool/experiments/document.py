@@ -45,14 +45,27 @@ class Grid:
     rows: Sequence[Sequence[str]]
 
 
-Part = Heading | Paragraph | Items | Grid
+@dataclass(frozen=True)
+class Picture:
+    """A picture beside the document.
+
+    Attributes:
+        name: Name of its file.
+        caption: What it shows.
+    """
+
+    name: str
+    caption: str
+
+
+Part = Heading | Paragraph | Items | Grid | Picture
 
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em}"
     "table{border-collapse:collapse;margin:1em 0;font-variant-numeric:tabular-nums}"
     "caption{text-align:left;color:#555;padding:.3em 0}"
     "th,td{padding:.25em .7em;border-bottom:1px solid #ddd;text-align:right;white-space:nowrap}"
-    "th:first-child,td:first-child{text-align:left}div{overflow-x:auto}"
+    "th:first-child,td:first-child{text-align:left}div{overflow-x:auto}img{max-width:100%}"
 )
 
 
@@ -66,6 +79,8 @@ def to_markdown(parts: Sequence[Part]) -> str:
             blocks.append(part.text)
         elif isinstance(part, Items):
             blocks.append("\n".join(f"- {text}" for text in part.texts))
+        elif isinstance(part, Picture):
+            blocks.append(f"![{part.caption}]({part.name})")
         else:
             lines = [part.header, ["---", *["---:"] * (len(part.header) - 1)], *part.rows]
             cells = ["| " + " | ".join(t.replace("|", "\\|") for t in row) + " |" for row in lines]
@@ -91,6 +106,8 @@ def _html(part: Part) -> str:
     if isinstance(part, Items):
         items = "".join(f"<li>{_code(escape(text))}</li>" for text in part.texts)
         return f"<ul>{items}</ul>"
+    if isinstance(part, Picture):
+        return f'<img src="{escape(part.name)}" alt="{escape(part.caption)}">'
     rows = [_html_row("th", part.header), *(_html_row("td", row) for row in part.rows)]
     caption = f"<caption>{_code(escape(part.caption))}</caption>"
     return f"<div><table>{caption}\n" + "\n".join(rows) + "\n</table></div>"
@@ -131,6 +148,7 @@ _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "±": r"$\pm$", "–": "--", "−": "$-$", "√": r"$\surd$", "·": r"$\cdot$", "`": "",
+    "²": "$^2$", "ε": r"$\epsilon$", "|": "$|$",
 }  # fmt: skip
 
 

@@ -5,6 +5,8 @@ A dash of the paper, "no public records", is a missing entry here.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from haarpool.experiments.table import Published
 
 # Table "Performance comparison for graph classification tasks": test accuracy in per cent. Only
@@ -75,4 +77,42 @@ QM7: dict[str, dict[str, Published]] = {
     "GC": {"QM7": Published(77.9, 2.1)},
     "GCN-SAGPool": {"QM7": Published(43.3, 1.6)},
     "GCN-HaarPool": {"QM7": Published(42.9, 1.2)},
+}
+
+
+class Properties(NamedTuple):
+    """A row of the table "Property comparison for pooling methods" of the appendix.
+
+    Attributes:
+        time: Time complexity.
+        space: Space complexity.
+        has: What is ticked, among `PROPERTY_NAMES`.
+        layer: The layer of `haarpool bench` that measures it; "" if none does.
+    """
+
+    time: str
+    space: str
+    has: frozenset[str]
+    layer: str
+
+
+PROPERTY_NAMES = (
+    "clustering-based",
+    "spectral-based",
+    "hierarchical",
+    "node features",
+    "graph structure",
+    "sparse representation",
+)
+_SELECTS = frozenset({"hierarchical", "node features"})
+_SPECTRAL = _SELECTS | {"clustering-based", "spectral-based", "graph structure"}
+PROPERTIES: dict[str, Properties] = {
+    "SortPool": Properties("|V|²", "|V|", frozenset({"node features"}), ""),
+    "DiffPool": Properties("|V|²", "k|V|²", _SELECTS, "DiffPool"),
+    "gPool": Properties("|V|²", "|V| + |E|", _SELECTS, "TopKPooling"),
+    "SAGPool": Properties("|E|", "|V| + |E|", _SELECTS | {"graph structure"}, "SAGPooling"),
+    "EigenPool": Properties("|V|²", "|V|²", _SPECTRAL, "EigenPooling"),
+    "HaarPool": Properties(
+        "|V|", "|V|²ε", _SPECTRAL | {"sparse representation"}, "HaarPooling, haar"
+    ),
 }

@@ -71,5 +71,6 @@ TABLE = Table(
     tuple(_cells()),
     reference="haarpool",
     published=QM7,
+    history=("haarpool", "sagpool"),
     quick=("haarpool", "sagpool", "linear"),
 )

@@ -15,11 +15,14 @@ from haarpool.experiments.document import (
     Items,
     Paragraph,
     Part,
+    Picture,
     to_html,
     to_latex,
     to_markdown,
 )
+from haarpool.experiments.figure import draw_history
 from haarpool.experiments.lines import Line, ResultLines, has_settings, only
+from haarpool.experiments.speed import read_benchmarks, speed_parts
 from haarpool.experiments.statistics import Estimate, estimate, paired_difference
 from haarpool.experiments.table import (
     QUICK_REPEATS,
@@ -65,8 +68,10 @@ def write_report(folder: Path, *, quick: bool = False) -> list[Path]:
     for name in TABLES:
         lines = list(ResultLines(folder, name).read().values())
         if lines:
-            report = _quick_report if quick else TableReport
-            parts += report(find_table(name), lines).parts()
+            report = (_quick_report if quick else TableReport)(find_table(name), lines)
+            parts += report.parts(folder)
+    if benchmarks := read_benchmarks(folder, quick=quick):
+        parts += speed_parts(benchmarks)
     if len(parts) == start:
         raise HaarPoolError(
             f"lines of results in {folder}", "none", "run a table first: haarpool reproduce table1"
@@ -108,11 +113,19 @@ class TableReport:
         measured = {line["metric"] for line in lines if line["status"] == "ok"}
         self.is_accuracy = measured <= {"accuracy"}
 
-    def parts(self) -> Iterator[Part]:
-        """Yield the heading, the text, the tables and what is missing."""
+    def parts(self, folder: Path) -> Iterator[Part]:
+        """Yield the heading, the text, the tables and what is missing.
+
+        Args:
+            folder: Folder of the report, to which a figure is written.
+        """
         yield Heading(2, self.table.title)
         yield Paragraph(self.table.text)
         yield self.overview()
+        if histories := self.histories():
+            name = f"{self.table.name}.png"
+            draw_history(histories, folder / name)
+            yield Picture(name, "Mean and standard deviation over the splits, epoch by epoch")
         for dataset in self.table.datasets:
             grid = self.details(dataset)
             if grid.rows:
@@ -147,6 +160,17 @@ class TableReport:
             "splits, or the number in parentheses); in brackets the published number."
         )
         return Grid(caption, ["Method", *(part or dataset for dataset, part in columns)], rows)
+
+    def histories(self) -> dict[str, list[Line]]:
+        """Return the trials to draw by the title of their method."""
+        dataset, _, protocol = self.table.cells[0].key
+        titles = {method.name: method.title for method in self.table.methods}
+        drawn = {
+            titles[name]: [line for line in self.ok(dataset, name, protocol) if "history" in line]
+            for name in self.table.history
+            if name in titles
+        }
+        return {title: lines for title, lines in drawn.items() if lines}
 
     def details(self, dataset: str) -> Grid:
         """Return everything about one dataset."""

@@ -14,6 +14,7 @@ from haarpool.errors import HaarPoolError
 
 # The names of the tables are arguments of the shell, which imports nothing else.
 TABLES = ("table1", "triangles", "qm7", "ablation")
+FROM_BENCHMARK = ("timing", "properties")  # from the files of `haarpool bench`
 # Rule of `make_splits` by protocol.
 PROTOCOLS = {"random": "random", "10-fold": "kfold:10", "given": "given"}
 REPEATS = 10
@@ -108,6 +109,7 @@ class Table:
         reference: The method that the others are compared with.
         published: Published numbers by row of the paper and dataset.
         parts: Names of scores in a line that are columns of the table; by default datasets are.
+        history: Methods whose loss and validation score over the epochs are drawn.
         quick: Methods of the small version, which has the first dataset and the first protocol.
     """
 
@@ -119,6 +121,7 @@ class Table:
     reference: str
     published: Mapping[str, Mapping[str, Published]] = field(default_factory=dict)
     parts: Sequence[str] = ()
+    history: Sequence[str] = ()
     quick: Sequence[str] = ()
 
     def __post_init__(self) -> None:
