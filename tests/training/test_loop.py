@@ -15,12 +15,14 @@ from haarpool.datasets.pyg import GraphDataset
 from haarpool.datasets.splits import Split
 from haarpool.haar.operators import can_be_captured
 from haarpool.nn.standardize import Standardize
+from haarpool.training import minibatches
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import CPU, ProcessGroup, find_device, join_process_group
 from haarpool.training.loop import Progress, Trainer
+from haarpool.training.minibatches import Minibatches
 from haarpool.training.padded_step import PaddedStep
 from haarpool.training.results import run_result
-from haarpool.training.run import _batch_size, make_network, start_run
+from haarpool.training.run import Member, _batch_size, make_network, start_run
 from haarpool.training.train import train_run
 from haarpool.training.trained_model import Scale
 from helpers.graphs import rings_and_paths
@@ -226,6 +228,30 @@ def test_validation_loss_and_score_by_hand():
         cross_entropy(output, batch.y).item(), rel=TOLERANCE[torch.float32]
     )
     assert epoch.validation_score == (output.argmax(1) == batch.y).float().mean().item()
+
+
+def test_batches_without_gradients_are_limited_by_their_nodes_and_edges(monkeypatch):
+    """Large graphs are evaluated, standardised and predicted a few at a time."""
+    run = started(np.arange(40) % 2, features="log_degree")
+    fit, part = trainer_of(run), run.splits[0].train
+    outputs, predicted = fit.outputs(part), run.trained_model([_member(fit)]).predict(run.graphs)
+    taken = []
+    monkeypatch.setattr(minibatches, "MAX_ROWS", 60)
+    take = Minibatches.take
+    monkeypatch.setattr(Minibatches, "take", lambda *a: taken.append(take(*a)) or taken[-1])
+    limited = trainer_of(run)
+    read = sum(len(batch["x"]) for batch in taken)
+    assert read == run.graphs.sizes[part].sum()
+    torch.testing.assert_close(limited.network.standardize.mean, fit.network.standardize.mean)
+    torch.testing.assert_close(fit.outputs(part), outputs)
+    model = run.trained_model([_member(fit)])
+    np.testing.assert_allclose(model.predict(run.graphs), predicted, rtol=1e-5)
+    assert len(taken) > 40
+    assert all(len(b["x"]) + b["edge_index"].shape[1] <= 60 for b in taken)
+
+
+def _member(trainer):
+    return Member(trainer.network, trainer.scale, 1, np.empty((0, 2)), np.empty((0, 2)))
 
 
 def test_test_labels_do_not_influence_training():

@@ -11,6 +11,7 @@ from haarpool.data import AddHaarChain
 from haarpool.haar.chain_tensors import ChainTensors, JoinedTensors
 from haarpool.haar.operators import analysis, synthesis
 from haarpool.nn import AddEigenModes, build_model
+from haarpool.training import minibatches
 from haarpool.training.minibatches import Minibatches
 
 LISTS = ("neighbour_starts", "neighbour_order")
@@ -121,6 +122,22 @@ def test_an_epoch_has_every_graph_once():
     assert sorted(np.concatenate(batches)) == sorted(graphs)
     assert list(np.concatenate(batches)) != list(graphs)
     assert np.array_equal(np.concatenate(list(store.epoch(graphs, 5))), graphs)
+
+
+@pytest.mark.parametrize("limit", [1, 30, 100, 2**17])
+@pytest.mark.parametrize("size", [1, 7, 20])
+def test_chunks_are_limited_by_graphs_and_by_rows(limit, size, monkeypatch):
+    monkeypatch.setattr(minibatches, "MAX_ROWS", limit)
+    graphs = random_graphs()
+    rows = np.array([data.num_nodes + data.num_edges for data in graphs])
+    chosen = np.random.default_rng(0).permutation(20)[:15]
+    chunks = list(Minibatches.of(graphs).chunks(chosen, size))
+    assert np.array_equal(np.concatenate(chunks), chosen)
+    for chunk, following in zip(chunks, [*chunks[1:], chosen[:0]], strict=True):
+        assert len(chunk) <= size
+        assert len(chunk) == 1 or rows[chunk].sum() <= limit
+        if len(following) and len(chunk) < size:  # no graph more would fit
+            assert rows[chunk].sum() + rows[following[0]] > limit
 
 
 # ---------------------------------------------------------------------- padded minibatches

@@ -32,6 +32,7 @@ from haarpool.haar.chain_tensors import (
 )
 from haarpool.nn.neighbours import BY_SOURCE, STARTS
 
+MAX_ROWS = 2**17  # nodes and edges of a minibatch without gradients
 _SPREAD = 4  # standard deviations of the size of a batch that a padded batch has room for
 
 
@@ -162,6 +163,26 @@ class Minibatches:
         order = graphs if generator is None else generator.permutation(graphs)
         for i in range(0, len(order), size):
             yield order[i : i + size]
+
+    def chunks(self, graphs: Ints, size: int) -> Iterator[Ints]:
+        """Yield the graphs of minibatches that need no gradients: their size is limited by memory.
+
+        Args:
+            graphs: (n,) numbers of graphs.
+            size: Graphs per minibatch. It has fewer if they have more than `MAX_ROWS` nodes and
+                edges; a larger graph is a minibatch alone.
+        """
+        rows = self._layout_of["x"].lengths[graphs]
+        if (edges := self._layout_of.get("edge_index")) is not None:
+            rows = rows + edges.lengths[graphs]
+        end = np.cumsum(rows)
+        start = 0
+        while start < len(graphs):
+            limit = MAX_ROWS + end[start] - rows[start]
+            fitting = int(np.searchsorted(end, limit, side="right"))
+            stop = min(start + size, max(fitting, start + 1))
+            yield graphs[start:stop]
+            start = stop
 
     def _cut(self, selections: dict[int, _Selection], *, padded: bool = False) -> TensorDict:
         selected = {key: selections[id(layout)] for key, layout in self._layout_of.items()}

@@ -75,7 +75,7 @@ class TrainedModel:
 
         Args:
             graphs: G graphs.
-            batch_size: Graphs per step.
+            batch_size: Graphs per step at most; large graphs are predicted in smaller steps.
 
         Returns:
             (G, C) probabilities of classes, (G, T) probabilities of the second class of each
@@ -93,7 +93,7 @@ class TrainedModel:
                 graphs, self.encoding, first, self.chain, device, cache=False, progress=False
             )
             outputs: list[list[Tensor]] = [[] for _ in self.networks]
-            for chosen in batches.epoch(np.arange(len(graphs)), batch_size):
+            for chosen in batches.chunks(np.arange(len(graphs)), batch_size):
                 batch = batches.take(chosen)
                 for network, parts in zip(self.networks, outputs, strict=True):
                     parts.append(network.eval()(batch).float().cpu())
