@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import torch
+from torch_geometric.nn import BatchNorm
 
 from haarpool.nn import masked
 from helpers.tolerances import close
@@ -18,8 +19,8 @@ DEVICE = "cuda" if ON_GPU else "cpu"
 def results(norm, x, num_real, padded):
     """Output, running statistics and gradients; those of rows that count."""
     x = x.clone().requires_grad_()
-    y = masked.batch_norm(norm, x, torch.tensor(num_real, device=x.device)) if padded else norm(x)
-    y = y[:num_real]
+    y = masked.masked_norm(norm, x, torch.tensor(num_real, device=x.device) if padded else None)
+    norm, y = norm.module, y[:num_real]
     factor = torch.linspace(-1, 1, y.numel(), dtype=y.dtype, device=y.device).reshape(y.shape)
     (y * factor).square().sum().backward()
     return (
@@ -30,14 +31,17 @@ def results(norm, x, num_real, padded):
 
 def norm_of(columns, dtype):
     torch.manual_seed(1)
-    norm = torch.nn.BatchNorm1d(columns).to(DEVICE, dtype)
-    torch.nn.init.normal_(norm.weight)
-    torch.nn.init.normal_(norm.bias)
+    norm = BatchNorm(columns, allow_single_element=True).to(DEVICE, dtype)
+    for values in (norm.module.weight, norm.module.bias, norm.module.running_mean):
+        torch.nn.init.normal_(values)
+    torch.nn.init.uniform_(norm.module.running_var, 0.5, 2.0)
     return norm
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize(("rows", "num_real", "columns"), [(7, 5, 3), (9, 9, 4), (40, 33, 9)])
+@pytest.mark.parametrize(
+    ("rows", "num_real", "columns"), [(7, 5, 3), (9, 9, 4), (40, 33, 9), (5, 1, 3)]
+)
 class TestPadding:
     def test_rows_that_do_not_count_change_nothing(self, rows, num_real, columns, dtype):
         x = torch.randn(rows, columns, dtype=torch.float64, generator=torch.manual_seed(0))

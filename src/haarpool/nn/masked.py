@@ -35,6 +35,9 @@ def masked_norm(norm: BatchNorm, x: Tensor, num_real: Tensor | None) -> Tensor:
 def batch_norm(norm: torch.nn.BatchNorm1d, x: Tensor, num_real: Tensor) -> Tensor:
     """Apply a batch norm whose statistics are those of the first rows.
 
+    One row has no variance: the running statistics take its place, as in the batch norm of PyG with
+    `allow_single_element`.
+
     Args:
         norm: The batch norm, whose running statistics are updated in training.
         x: (N, d) features.
@@ -48,8 +51,9 @@ def batch_norm(norm: torch.nn.BatchNorm1d, x: Tensor, num_real: Tensor) -> Tenso
     assert norm.num_batches_tracked is not None
     assert norm.momentum is not None
     fused = _fused() if _is_on_gpu(x) and x.dtype in (torch.float32, torch.float64) else None
+    is_single = num_real <= 1
+    norm.num_batches_tracked.add_(~is_single)
     if fused is not None:
-        norm.num_batches_tracked.add_(1)
         running = (norm.running_mean, norm.running_var)
         arguments = (norm.weight, norm.bias, num_real, running, norm.eps, norm.momentum)
         one_launch: Tensor = fused.apply(x, *arguments)
@@ -57,11 +61,12 @@ def batch_norm(norm: torch.nn.BatchNorm1d, x: Tensor, num_real: Tensor) -> Tenso
     is_real = torch.arange(x.shape[0], device=x.device)[:, None] < num_real
     n = num_real.to(x.dtype)
     mean = torch.where(is_real, x, 0).sum(0) / n
+    mean = torch.where(is_single, norm.running_mean, mean)
     centred = torch.where(is_real, x - mean, 0)
     variance = centred.square().sum(0) / n
+    unbiased = variance.detach() * (n / (n - 1))
+    variance = torch.where(is_single, norm.running_var, variance)
     with torch.no_grad():
-        unbiased = variance * (n / (n - 1))
         norm.running_mean.lerp_(mean, norm.momentum)
-        norm.running_var.lerp_(unbiased, norm.momentum)
-        norm.num_batches_tracked.add_(1)
+        norm.running_var.lerp_(torch.where(is_single, norm.running_var, unbiased), norm.momentum)
     return centred * (norm.weight * (variance + norm.eps).rsqrt()) + norm.bias

@@ -38,24 +38,25 @@ def _forward(
     column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     real, inside = tl.load(num_real), column < columns
     n = real.to(ACC)
+    old_mean = tl.load(running_mean + column, inside, 0.0)
+    old_variance = tl.load(running_var + column, inside, 0.0)
     total = tl.zeros([1, COLUMNS], ACC)
     for at in range(0, real, ROWS):
         values, row, mask = _tile(x, at, real, column, columns, ROWS, ACC)
         total += tl.sum(values, 0, keep_dims=True)
-    mean = total / n
+    mean = tl.where(real > 1, total / n, old_mean)  # one row has no variance
     total = tl.zeros([1, COLUMNS], ACC)
     for at in range(0, real, ROWS):
         values, row, mask = _tile(x, at, real, column, columns, ROWS, ACC)
         centred = tl.where(mask, values - mean, 0.0)
         total += tl.sum(centred * centred, 0, keep_dims=True)
-    variance = total / n
+    variance = tl.where(real > 1, total / n, old_variance)
+    unbiased = tl.where(real > 1, variance * (n / tl.maximum(n - 1, 1.0)), old_variance)
     inverse = 1 / tl.sqrt(variance + EPS)
     tl.store(saved + column, mean, inside)
     tl.store(saved + columns + column, inverse, inside)
-    old = tl.load(running_mean + column, inside, 0.0)
-    tl.store(running_mean + column, old + MOMENTUM * (mean - old), inside)
-    old = tl.load(running_var + column, inside, 0.0)
-    tl.store(running_var + column, old + MOMENTUM * (variance * (n / (n - 1)) - old), inside)
+    tl.store(running_mean + column, old_mean + MOMENTUM * (mean - old_mean), inside)
+    tl.store(running_var + column, old_variance + MOMENTUM * (unbiased - old_variance), inside)
     scale = inverse * tl.load(weight + column, inside, 0.0)
     shift = tl.load(bias + column, inside, 0.0)
     for at in range(0, num_rows, ROWS):
@@ -92,7 +93,8 @@ def _backward(
         values, row, mask = _tile(x, at, num_rows, column, columns, ROWS, ACC)
         grad, row, mask = _tile(dy, at, num_rows, column, columns, ROWS, ACC)
         normal = (values - mean) * inverse
-        result = tl.where(row < real, scale * (grad - (gradient + normal * product) / n), 0.0)
+        shift = tl.where(real > 1, (gradient + normal * product) / n, 0.0)
+        result = tl.where(row < real, scale * (grad - shift), 0.0)
         tl.store(dx + row.to(tl.int64) * columns + column, result, mask)
 
 
