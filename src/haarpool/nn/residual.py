@@ -11,8 +11,8 @@ from torch_geometric.utils import scatter
 from haarpool.nn.convolutions import Graph
 from haarpool.nn.masked import masked_norm
 
-# Where all nodes are alike, a norm multiplies rounding errors of gradients by 1/sqrt(EPSILON), and
-# a network has a dozen norms: with 1e-5 they overflow.
+# Where all nodes are alike, a norm multiplies gradients by 1/sqrt(EPSILON), and there are dozens of
+# norms: without a bound gradients overflow.
 EPSILON = 1e-3
 
 
@@ -58,6 +58,8 @@ class ResidualConvolution(torch.nn.Module):
             graph: The edges.
             edge_attr: (E, edge_channels) features of the edges, or `None`.
         """
+        if x.requires_grad:
+            x.register_hook(_bound)  # type: ignore[no-untyped-call]
         total = (1 + self.eps) * x + self._messages(x, graph, edge_attr)
         hidden = masked_norm(self.inner_norm, self.first(total), graph.num_real).relu()
         hidden = masked_norm(self.outer_norm, self.second(hidden), graph.num_real).relu()
@@ -80,6 +82,11 @@ class ResidualConvolution(torch.nn.Module):
         messages = graph.weights(x)[:, None] * (x[source] + edges).relu()
         summed: Tensor = scatter(messages, target, 0, x.shape[0], "sum")
         return summed
+
+
+def _bound(gradient: Tensor) -> Tensor:
+    """Return a gradient whose entries are at most a million, far above those of any training."""
+    return gradient.clamp(-1e6, 1e6)  # literals: hooks with globals do not compile
 
 
 def _weighted_sum(x: Tensor, graph: Graph) -> Tensor:
