@@ -1,8 +1,12 @@
 """Presets: the scores of the paper's settings do not change with our defaults."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
+from haarpool.chains.clustering import find_method
+from haarpool.chains.recipe import PARAMETERS
 from haarpool.datasets import read_graphs
 from haarpool.datasets.encoding import Encoding
 from haarpool.training.config import RunConfig
@@ -13,24 +17,30 @@ PINNED = {
     "features": "labels",
     "domain": "haar",
     "dropout": 0.5,
+    "width": 64,
     "tied": None,
     "chain": {
         "sizes": "paper",
+        "ratio": 0.5,
         "method": "spectral",
         "by_size": False,
         "order": "degree",
         "measure": "children",
+        "symmetrize": False,
     },
     "weight_decay": 0.0005,
     "schedule": "constant",
-    "monitor": "loss",
+    "optimizer": "adam",
+    "label_smoothing": 0.0,
     "class_weights": False,
-    "seed": 0,
-    "repeats": 1,
+    "monitor": "loss",
+    "ensemble": 1,
     "split": "random",
     "precision": "float32",
-    "compile": False,
 }
+BY_DATASET = {"arch", "epochs", "patience", "batch_size", "lr"}
+# Of the machine, or of how often the paper's settings are tried.
+FREE = {"seed", "repeats", "compile", "threads"}
 OTHERS = {
     "nci109": {"weight_decay": 0.0001, "dropout": 0.6},
     "triangles": {"features": "degree", "split": "given"},
@@ -43,6 +53,16 @@ def test_settings_of_the_paper(name):
     found = RunConfig(**preset("paper", name)).to_json()
     expected = PINNED | OTHERS.get(name, {})
     assert {key: found[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_every_setting_that_decides_on_the_scores_is_pinned(name):
+    """A new field of `RunConfig` or `Recipe` fails here until it is pinned."""
+    settings = preset("paper", name)
+    assert settings.keys() == {one.name for one in fields(RunConfig)} - FREE
+    assert settings.keys() == PINNED.keys() | BY_DATASET
+    options = find_method("spectral", {}).options
+    assert settings["chain"].keys() == {*PARAMETERS, *options} - {"num_levels", "top", "seed"}
 
 
 @needs_data
