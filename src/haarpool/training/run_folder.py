@@ -32,7 +32,7 @@ from haarpool._files import atomic_write, write_text
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import TensorDict
 
-FORMAT = 1  # of the folder; a version of haarpool reads its own format and older ones
+FORMAT = 2  # of the folder; a version of haarpool reads its own format and older ones
 CONFIG, SPLIT, METRICS = "config.json", "split.json", "metrics.jsonl"
 MODEL, TEST, RESULT, REPORT = "model.safetensors", "test.csv", "result.json", "report.html"
 EXAMPLE_CHAIN, CHECKPOINT, LOCK = "example_chain.npz", "checkpoint.safetensors", ".lock"
@@ -119,8 +119,8 @@ class RunFolder:
             self.remove(LOCK)
 
     def config(self) -> dict[str, Any]:
-        """Read `config.json`."""
-        return self.read_json(CONFIG)
+        """Read `config.json`, and bring it to the current format."""
+        return _upgrade(self.read_json(CONFIG))
 
     def read_json(self, name: str) -> dict[str, Any]:
         """Read a JSON file."""
@@ -195,6 +195,16 @@ class RunFolder:
         return HaarPoolError(
             f"an undamaged {name} in {self.path}", f"{error}".splitlines()[0], "train again"
         )
+
+
+def _upgrade(config: dict[str, Any]) -> dict[str, Any]:
+    """Write out what `config.json` of an older format leaves to defaults of that time."""
+    if config.get("format") == 1:
+        for part in (config, config.get("training")):
+            chain = part.get("chain") if isinstance(part, dict) else None
+            if isinstance(chain, dict) and chain.get("method", "spectral") == "spectral":
+                chain.setdefault("by_size", False)
+    return config
 
 
 def _digest(tensors: Mapping[str, Tensor], notes: str) -> str:

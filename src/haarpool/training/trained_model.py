@@ -17,6 +17,7 @@ from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import TensorDict
 from haarpool.nn import Network, build_model
+from haarpool.training.config import RunConfig
 from haarpool.training.devices import num_threads
 from haarpool.training.preparation import choose_threads, prepare_minibatches
 from haarpool.training.run_folder import CONFIG, MODEL, RunFolder
@@ -87,7 +88,7 @@ class TrainedModel:
     def predict_members(self, graphs: Graphs, *, batch_size: int = 256) -> Floats:
         """Predict with each member: (M, G, C) or (M, G, T), see `predict`."""
         first = self.networks[0]
-        with num_threads(choose_threads(first.arch, graphs, batch_size)):
+        with num_threads(choose_threads(first, graphs, batch_size)):
             device = next(first.parameters()).device
             batches, _ = prepare_minibatches(
                 graphs, self.encoding, first, self.chain, device, cache=False, progress=False
@@ -187,10 +188,11 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
     config = folder.config()
     tensors, _ = folder.read_tensors(MODEL)
     try:
-        data, model, settings = config["data"], config["model"], config["training"]
+        data, model = config["data"], config["model"]
+        settings = RunConfig.from_json(config["training"])  # old runs do not have all of them
         encoding = Encoding.from_json(data["encoding"])
         networks = []
-        for member in range(settings.get("ensemble", 1)):  # a setting that old runs do not have
+        for member in range(settings.ensemble):
             network = build_model(
                 model["arch"],
                 model["in_channels"],
@@ -199,8 +201,11 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
                 task=data["task"],
                 standardize=encoding.real_nodes,
                 standardize_edges=encoding.real_edges,
-                **{name: settings[name] for name in ("domain", "tied", "dropout", "width")},
-                **(settings.get("pooling") or {}),  # a setting that old runs do not have
+                domain=settings.domain,
+                tied=settings.tied,
+                dropout=settings.dropout,
+                width=settings.width,
+                **settings.pooling,
             )
             network.load_state_dict(strip_prefix(_prefix(member), tensors))
             networks.append(network.to(device).eval())
@@ -214,7 +219,7 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
             tuple(data["classes"]),
             tuple(data["target_names"]),
             scale_from(tensors),
-            settings["chain"],
+            settings.chain,
         )
     except (KeyError, TypeError, RuntimeError, ValueError) as error:
         raise folder.damaged(CONFIG, error) from error
