@@ -32,7 +32,6 @@ import torch_geometric
 
 from common import Result, report, seconds
 from haarpool.datasets import read_graphs
-from haarpool.nn import Architecture
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, num_threads
 from haarpool.training.loop import Trainer
@@ -144,10 +143,8 @@ def steps(name: str, which: str, rounds: int) -> Iterator[Result]:
     for package, make in {"lightning_fabric": fabric, "accelerate": accelerate}.items():
         if importlib.util.find_spec(package):
             loops[package] = driven(run, ready, *make())
-    arch = Architecture.parse(run.config.arch)
-    with num_threads(
-        choose_threads(arch, run.graphs, run.config.batch_size)
-    ):  # as `haarpool train` does
+    threads = choose_threads(run.network, run.graphs, run.config.batch_size)
+    with num_threads(threads):  # as `haarpool train` does
         times = race(loops, rounds)
     title = f"{name}, {run.config.arch}"
     note = f"{1e3 * times['bare'] / len(ready):.2f} ms a step"

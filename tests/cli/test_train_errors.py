@@ -37,6 +37,15 @@ def test_no_such_dataset():
     assert "did you mean" not in error_of("train", "qqqqqqqqq")
 
 
+@pytest.mark.parametrize("command", [
+    ("--arch", "haarnet:width=65536,depth=64"), ("--arch", "2GC65536-HP-FC64"),
+    ("--width", 65536), ("--arch", "GC-HP-FC", "--width", 10**9),
+])  # fmt: skip
+def test_networks_that_no_machine_holds(command):
+    err = error_of("train", "rings", *command)
+    assert "a network of up to 1,073,741,824 weights" in err or "--width in 1..65536" in err
+
+
 def test_no_network():
     """A dataset that would have to come from a server that is not there."""
     err = error_of("train", "ENZYMES", HAARPOOL_TU_URL="http://127.0.0.1:9/")

@@ -1,14 +1,25 @@
 """Architecture strings: the paper's, the grammar, the errors that point at a place."""
 
 from dataclasses import FrozenInstanceError
+from inspect import signature
+from typing import get_args
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from haarpool import HaarPoolError
-from haarpool.nn import Architecture
+from haarpool._types import Domain
+from haarpool.nn import (
+    Architecture,
+    HaarNet,
+    HaarNetArchitecture,
+    build_model,
+    parse_architecture,
+)
 from haarpool.nn.architecture import CONVOLUTIONS, POOLINGS, READOUTS, TOKENS, Block
+from haarpool.training.config import RunConfig
 
 PAPER = {
     # string: (levels, top, input widths of the linear layers)
@@ -110,3 +121,67 @@ def test_architecture_of_another_type(text):
 def test_every_token_is_explained():
     assert all(len(TOKENS[token]) > 5 for token in TOKENS)
     assert all(token in Architecture.__doc__ for token in TOKENS)
+
+
+TOO_LARGE = {
+    "haarnet:width=65536,depth=64": 351 * 65536**2,
+    "haarnet:width=8192": 56 * 8192**2,
+    "2GC65536-HP-FC64": 65536 + 65536**2 + 65536 * 64,
+    "9999GC4096-HP-FC4096": 4096 + 9998 * 4096**2,
+    "GC8-HP-2FC65536": 8 + 8 * 65536 + 65536**2,
+}
+
+
+@pytest.mark.parametrize("text", TOO_LARGE)
+def test_networks_with_too_many_weights(text):
+    with pytest.raises(HaarPoolError, match="a network of up to 1,073,741,824 weights") as caught:
+        parse_architecture(text)
+    assert f"about {TOO_LARGE[text]:,} in '{text}'" in caught.value.got
+
+
+@pytest.mark.parametrize("text", ["haarnet", "3GC-HP-FC"])
+def test_too_many_weights_by_the_default_width(text):
+    arch = parse_architecture(text)
+    assert arch.with_width(300).max_width == 300
+    for make in (arch.with_width, lambda width: build_model(text, 3, 2, width=width)):
+        with pytest.raises(HaarPoolError, match="weights"):
+            make(65536)
+        with pytest.raises(HaarPoolError, match=r"width in 1\.\.65536"):
+            make(10**9)
+
+
+@pytest.mark.parametrize("text", [
+    "GC65536-HP-FC65536", "haarnet:width=128,levels=0", "haarnet:width=96,levels=3,coarse_depth=4",
+    "3GC256-HP-2FC256-FC128", "2GC256-HP-FC256-FC1024-FC2048", "2GC512-HP-GC384-HP-FC128-FC256",
+])  # fmt: skip
+def test_the_number_of_weights_is_about_that_of_the_network(text):
+    with torch.device("meta"):
+        built = sum(p.numel() for p in build_model(text, 1, 2).parameters())
+    found = parse_architecture(text).num_weights
+    assert found == pytest.approx(built, rel=0.06) or built < 10**6
+
+
+def test_a_network_knows_its_widths():
+    model = build_model("2GC-HP-GC8-HP-FC", 3, 2, width=16)
+    assert str(model.arch) == "2GC16-HP-GC8-HP-FC16"
+    assert build_model("haarnet:levels=1", 3, 2, width=16).arch.max_width == 16
+
+
+def test_the_default_domain_is_that_of_the_architecture():
+    assert build_model("GC8-HP-FC8", 3, 2).domain == "haar"
+    assert HaarNet(3, 2).domain == build_model("haarnet", 3, 2).domain == "vertex"
+    for arch in ("GC8-HP-FC8", "haarnet"):
+        assert {build_model(arch, 3, 2, domain=one).domain for one in get_args(Domain)} == {
+            "haar", "vertex",
+        }  # fmt: skip
+        with pytest.raises(HaarPoolError, match='domain "haar" or "vertex"'):
+            build_model(arch, 3, 2, domain="fourier")
+
+
+def test_sizes_of_haarnet_have_one_home():
+    defaults = {p.name: p.default for p in signature(HaarNet).parameters.values()}
+    arch = HaarNetArchitecture()
+    assert [defaults[n] for n in ("depth", "levels", "coarse_depth")] == [
+        arch.depth, arch.levels, arch.coarse_depth,
+    ]  # fmt: skip
+    assert defaults["width"] == RunConfig.width

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy, cross_entropy
+from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 
 from haarpool import HaarPoolError, HaarPoolWarning
@@ -21,6 +22,7 @@ from haarpool.training.devices import CPU, ProcessGroup, find_device, join_proce
 from haarpool.training.loop import Progress, Trainer
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.padded_step import PaddedStep
+from haarpool.training.presets import BEST
 from haarpool.training.results import run_result
 from haarpool.training.run import Member, _batch_size, make_network, start_run
 from haarpool.training.train import train_run
@@ -334,6 +336,88 @@ def test_a_target_of_one_class_in_the_training_part():
     train_run(run)
     with pytest.raises(HaarPoolError, match="a target of graphs with two classes"):
         started(np.tile([0.0, 1.0], (40, 1)))
+
+
+# ---------------------------------------------------------------------- the last epoch
+
+LAST = {"monitor": "last", "lr": 0.1, "features": "x"}
+
+
+def nothing_to_learn():
+    """Classes without a pattern: the validation loss rises soon."""
+    return np.random.default_rng(0).integers(0, 2, 40)
+
+
+def test_monitor_last_keeps_the_last_epoch():
+    run = train_run(started(nothing_to_learn(), epochs=6, **LAST))
+    losses = [epoch.validation_loss for epoch in run.epochs]
+    assert np.argmin(losses) < 5  # another epoch would be chosen by validation
+    assert run.results[0].best_epoch == 6
+    validation = run.splits[0].validation
+    predicted = run.model.predict(run.graphs.take(validation))
+    targets = torch.tensor(run.graphs.targets[validation])
+    loss = cross_entropy(torch.tensor(predicted).log(), targets).item()
+    assert loss == pytest.approx(losses[-1], rel=LOOSER["training"])
+
+
+def test_monitor_last_ignores_patience():
+    run = started(nothing_to_learn(), epochs=8, patience=RunConfig.patience, **LAST)
+    with pytest.warns(HaarPoolWarning, match="patience has no effect with monitor=last"):
+        impatient = started(nothing_to_learn(), epochs=8, patience=1, **LAST)
+    epochs = [[e._replace(seconds=0) for e in train_run(r).epochs] for r in (run, impatient)]
+    assert len(epochs[0]) == 8
+    assert epochs[0] == epochs[1]
+
+
+def test_monitor_last_resumes_without_a_copy_of_the_weights():
+    run = started(nothing_to_learn(), epochs=6, **LAST)
+    whole, first, second = (trainer_of(run) for _ in range(3))
+    for _ in range(6):
+        whole.run_epoch(lambda: None)
+    for _ in range(4):
+        first.run_epoch(lambda: None)
+    tensors = first.tensors()
+    assert not first.best
+    assert not any(name.startswith("best.") for name in tensors)
+    second.restore(first.progress, tensors)
+    for _ in range(2):
+        second.run_epoch(lambda: None)
+    assert second.progress == whole.progress
+    assert second.progress.is_complete(run.config)
+    second.load_best()
+    states = (t.network.state_dict() for t in (whole, second))
+    torch.testing.assert_close(*states, rtol=0, atol=0)
+
+
+# ---------------------------------------------------------------------- nodes that are all alike
+
+
+@pytest.mark.parametrize("arch", ["haarnet", "haarnet:levels=3,coarse_depth=4"])
+@pytest.mark.parametrize("size", [1, 4])
+def test_gradients_are_finite_where_all_nodes_are_alike(arch, size):
+    ring = torch.arange(size)
+    edges = torch.stack([ring, ring.roll(1)]) if size > 1 else torch.zeros(2, 0, dtype=torch.long)
+    edges = torch.cat([edges, edges.flip(0)], 1)
+    graphs = [
+        Data(x=torch.ones(size, 2), edge_index=edges, y=torch.tensor([i % 2])) for i in range(30)
+    ]
+    config = RunConfig(**{**BEST, "arch": arch, "epochs": 5, "lr": 0.01})
+    run = start_run(as_graphs(graphs), config, ProcessGroup(), progress=False)
+    trainer = run.trainer(0)
+    checked = 0
+
+    def check():
+        nonlocal checked
+        for name, parameter in trainer.network.named_parameters():
+            assert torch.isfinite(parameter.grad).all(), name
+            checked += 1
+
+    for _ in range(5):
+        epoch = trainer.run_epoch(check)
+        assert epoch.train_loss < 5
+    assert checked
+    for name, value in trainer.network.state_dict().items():
+        assert torch.isfinite(value).all(), name
 
 
 def test_learning_rates():

@@ -19,6 +19,7 @@ PINNED = {
     "dropout": 0.5,
     "width": 64,
     "tied": None,
+    "pooling": None,
     "chain": {
         "sizes": "paper",
         "ratio": 0.5,

@@ -15,7 +15,6 @@ from haarpool.bench.results import Line
 from haarpool.datasets import read_graphs
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.locations import is_available
-from haarpool.nn import parse_architecture
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, deterministic, num_threads
 from haarpool.training.loop import Trainer
@@ -95,7 +94,7 @@ def _epoch(one: Run, padded: bool) -> Action:
 
 def _measure(one: Run, epochs: dict[str, Action], settings: Settings) -> dict[str, Times]:
     """Measure epochs under the conditions of `haarpool train`; return times per step."""
-    threads = choose_threads(parse_architecture(one.config.arch), one.graphs, 32)
+    threads = choose_threads(one.network, one.graphs, 32)
     static = one.network.has_static_shapes
     with num_threads(threads), nullcontext() if static else deterministic(settings.device):
         times = measure(epochs, settings)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, ClassVar, get_args
 
+from haarpool._types import Domain
 from haarpool._validate import choice, whole_number
 from haarpool.errors import HaarPoolError
 
@@ -38,7 +39,9 @@ READOUTS = {
 LINEAR = {"FC": "linear layer, named by its input width"}
 TOKENS = CONVOLUTIONS | POOLINGS | READOUTS | LINEAR
 HAARNET = "haarnet"
-MAX_WIDTH = 2**16  # a wider layer has billions of weights
+DEFAULT_WIDTH = 64  # of layers that name none
+MAX_WIDTH = 2**16
+MAX_WEIGHTS = 2**30  # with gradients and the state of Adam they take 16 GB
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ class Architecture:
     """
 
     blocks: tuple[Block, ...]
+    default_domain: ClassVar[Domain] = "haar"  # as in the paper
 
     @classmethod
     def parse(cls, text: str) -> Architecture:
@@ -132,6 +136,7 @@ class Architecture:
                 f"{str(self)!r} without a global readout",
                 "add one, for example MP, AP or SUM, or an HP as the last pooling",
             )
+        _check_weights(self)
 
     @staticmethod
     def _check_order(block: Block, previous: tuple[Block, ...], marked_text: str) -> None:
@@ -178,6 +183,32 @@ class Architecture:
         """The largest width that it names, 0 if none."""
         return max((block.width or 0 for block in self.blocks), default=0)
 
+    @property
+    def num_weights(self) -> int:
+        """Number of weights between layers that name their widths, about."""
+        total, before = 0, Block("FC", 1)
+        for block in self.blocks:
+            if block.token not in CONVOLUTIONS | LINEAR:
+                continue
+            width, width_before = block.width or 1, before.width or 1
+            # The first linear layer is named by the width that it reads.
+            if block.token in CONVOLUTIONS or before.token in LINEAR or width != width_before:
+                total += width_before * width
+            total += (block.repeat - 1) * width**2
+            before = block
+        return total
+
+    def with_width(self, width: int) -> Architecture:
+        """Return the architecture with a width for the layers that name none."""
+        return Architecture(
+            tuple(
+                replace(block, width=block.width or width)
+                if block.token in CONVOLUTIONS | LINEAR
+                else block
+                for block in self.blocks
+            )
+        )
+
     def layers(self) -> Iterator[Block]:
         """Yield the blocks, each as often as it is repeated."""
         for block in self.blocks:
@@ -215,6 +246,7 @@ class HaarNetArchitecture:
     depth: int = 5
     levels: int = 2
     coarse_depth: int = 2
+    default_domain: ClassVar[Domain] = "vertex"
 
     def __post_init__(self) -> None:
         """Check the sizes."""
@@ -223,6 +255,7 @@ class HaarNetArchitecture:
             limits["width"] = (1, MAX_WIDTH)
         for name, (low, high) in limits.items():
             object.__setattr__(self, name, whole_number(name, getattr(self, name), low, high))
+        _check_weights(self)
 
     @classmethod
     def parse(cls, text: str) -> HaarNetArchitecture:
@@ -260,6 +293,22 @@ class HaarNetArchitecture:
         """The width, 0 if it names none."""
         return self.width or 0
 
+    @property
+    def num_statistics(self) -> int:
+        """Number of rows of that width in the readout."""
+        # Three statistics of each layer, the input of a level included, and the energies.
+        return 3 * (self.depth + 1) + self.levels * (3 * (self.coarse_depth + 1) + 1)
+
+    @property
+    def num_weights(self) -> int:
+        """Number of weights of the layers between the first and the last, about."""
+        num_convolutions = self.depth + self.levels * self.coarse_depth
+        return (2 * num_convolutions + self.num_statistics) * (self.width or 1) ** 2
+
+    def with_width(self, width: int) -> HaarNetArchitecture:
+        """Return the architecture with a width, if it names none."""
+        return replace(self, width=self.width or width)
+
     def parts(self) -> list[tuple[str, str]]:
         """Return each part and what it is."""
         convolution = "residual convolutions" + (f" of width {self.width}" if self.width else "")
@@ -287,6 +336,20 @@ def parse_architecture(text: str) -> AnyArchitecture:
     if isinstance(text, str) and text.partition(":")[0].lower() == HAARNET:
         return HaarNetArchitecture.parse(text.lower())
     return Architecture.parse(text)
+
+
+def choose_domain(arch: AnyArchitecture, domain: Domain | None) -> Domain:
+    """Return the domain of the poolings; `None` is the default of the architecture."""
+    return arch.default_domain if domain is None else choice("domain", domain, get_args(Domain))
+
+
+def _check_weights(arch: AnyArchitecture) -> None:
+    if arch.num_weights > MAX_WEIGHTS:
+        raise HaarPoolError(
+            f"a network of up to {MAX_WEIGHTS:,} weights",
+            f"about {arch.num_weights:,} in {str(arch)!r}",
+            "write smaller widths, or fewer layers",
+        )
 
 
 def _parse_block(part: str, marked_text: str) -> Block:

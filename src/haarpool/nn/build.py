@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from torch.nn import Linear, Module, ModuleList
 
@@ -15,12 +15,14 @@ from haarpool._validate import choice, real_number, whole_number
 from haarpool.errors import HaarPoolError
 from haarpool.nn.architecture import (
     CONVOLUTIONS,
+    DEFAULT_WIDTH,
     LINEAR,
     POOLINGS,
     READOUTS,
     AnyArchitecture,
     Architecture,
     HaarNetArchitecture,
+    choose_domain,
     parse_architecture,
 )
 from haarpool.nn.haar_net import HaarNet
@@ -46,10 +48,10 @@ def build_model(
     *,
     edge_channels: int = 0,
     task: Task = "classification",
-    domain: Domain = "haar",
+    domain: Domain | None = None,
     tied: Ties = None,
     dropout: float = 0.5,
-    width: int = 64,
+    width: int = DEFAULT_WIDTH,
     ratio: float = 0.5,
     num_clusters: int = 16,
     num_modes: int = 2,
@@ -73,7 +75,8 @@ def build_model(
         edge_channels: Number of columns of `data.edge_attr`, which only a `HaarNet` reads.
         task: `"classification"`, `"multilabel"` (several targets with two classes each) or
             `"regression"`; it selects `Network.loss`.
-        domain: Domain of all HP, see `HaarPooling`.
+        domain: Domain of all HP, see `HaarPooling`; `None` is "vertex" for `haarnet`, and "haar",
+            as in the paper, for other architectures.
         tied: Which convolutions share weights: for each convolution a number, for example
             (0, 1, 1), where equal numbers share; `"authors"` as in the authors' code; `None` for
             no sharing.
@@ -99,6 +102,7 @@ def build_model(
     """
     if not isinstance(arch, AnyArchitecture):
         arch = parse_architecture(arch)
+    domain = choose_domain(arch, domain)
     if isinstance(arch, HaarNetArchitecture):
         if tied is not None:
             raise HaarPoolError("tied=None for a HaarNet", f"{tied!r}", "leave tied out")
@@ -117,7 +121,7 @@ def build_model(
             standardize_edges=standardize_edges,
         )
     options = PoolingOptions(
-        domain=choice("domain", domain, get_args(Domain)),
+        domain=domain,
         ratio=real_number("ratio", ratio, 0, 1, includes_minimum=False, remedy="pass ratio=0.5"),
         num_clusters=whole_number("num_clusters", num_clusters),
         num_modes=whole_number("num_modes", num_modes),
@@ -126,13 +130,14 @@ def build_model(
     in_channels = whole_number("in_channels", in_channels, remedy="pass data.num_features")
     out_channels = whole_number("out_channels", out_channels, remedy="count the classes")
     width, sorted_nodes = whole_number("width", width), whole_number("sorted_nodes", sorted_nodes)
+    complete = arch.with_width(width)  # an error if it has too many weights
     dropout = real_number("dropout", dropout, 0, 1, remedy="pass for example dropout=0.5")
     # The order in which layers are made decides the weights of a seed.
     stages, channels = _make_stages(arch, in_channels, width, options, tied)
     readout, channels = _make_readout(arch, channels, sorted_nodes)
     adapter, linear = _make_linear(arch, channels, width, out_channels)
     return SequentialNetwork(
-        arch,
+        complete,
         in_channels,
         out_channels,
         stages=stages,

@@ -14,7 +14,7 @@ from torch_geometric.nn import BatchNorm
 from haarpool._types import Domain, Task
 from haarpool._validate import real_number, whole_number
 from haarpool.errors import HaarPoolError
-from haarpool.nn.architecture import HaarNetArchitecture
+from haarpool.nn.architecture import DEFAULT_WIDTH, HaarNetArchitecture, choose_domain
 from haarpool.nn.inputs import Tensors, chains_of, num_graphs, tensors_of, widened
 from haarpool.nn.network import Network
 from haarpool.nn.pooling import HaarPooling, detail_part
@@ -42,7 +42,7 @@ class HaarNet(Network):
         depth: Number of convolutions on the input graph.
         levels: Number of poolings.
         coarse_depth: Number of convolutions on each coarse graph.
-        domain: Domain of the poolings, see `HaarPooling`.
+        domain: Domain of the poolings, see `HaarPooling`; `None` is "vertex".
         dropout: Dropout probability in [0, 1) before both linear layers.
         task: `"classification"`, `"multilabel"` or `"regression"`; it selects `loss`.
         standardize: Columns of `data.x` that are standardised, see `Network.fit_inputs`.
@@ -66,17 +66,18 @@ class HaarNet(Network):
         out_channels: int,
         *,
         edge_channels: int = 0,
-        width: int = 64,
-        depth: int = 5,
-        levels: int = 2,
-        coarse_depth: int = 2,
-        domain: Domain = "vertex",
+        width: int = DEFAULT_WIDTH,
+        depth: int = HaarNetArchitecture.depth,
+        levels: int = HaarNetArchitecture.levels,
+        coarse_depth: int = HaarNetArchitecture.coarse_depth,
+        domain: Domain | None = None,
         dropout: float = 0.5,
         task: Task = "classification",
         standardize: Sequence[int] = (),
         standardize_edges: Sequence[int] = (),
     ) -> None:
         arch = HaarNetArchitecture(width, depth, levels, coarse_depth)
+        domain = choose_domain(arch, domain)
         super().__init__(
             arch, in_channels, out_channels, task=task, domain=domain, standardize=standardize
         )
@@ -92,10 +93,9 @@ class HaarNet(Network):
             ModuleList(ResidualConvolution(width, normalize=True) for _ in range(coarse_depth))
             for _ in range(levels)
         )
-        # Three statistics of each layer, the input of a level included, and the energies.
-        num_blocks = 3 * (depth + 1) + levels * (3 * (coarse_depth + 1) + 1)
-        self.readout_norm = BatchNorm(num_blocks * width, EPSILON, allow_single_element=True)
-        self.hidden = Linear(num_blocks * width, width)
+        columns = arch.num_statistics * width
+        self.readout_norm = BatchNorm(columns, EPSILON, allow_single_element=True)
+        self.hidden = Linear(columns, width)
         self.output = Linear(width, self.out_channels)
 
     def _standardized_inputs(self) -> dict[str, Standardize]:

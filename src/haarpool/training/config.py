@@ -28,7 +28,8 @@ class RunConfig:
     Attributes:
         arch: Architecture of the network, see `Architecture` and `HaarNet`.
         features: Node features that the network reads, see `Encoding`.
-        domain: Domain of the pooled features, see `HaarPooling`.
+        domain: Domain of the pooled features, see `HaarPooling`; `None` is "vertex" for `haarnet`,
+            and "haar" for other architectures.
         dropout: Dropout probability in [0, 1), see `build_model`.
         width: Width of layers that name none.
         tied: Which convolutions share weights, see `build_model`.
@@ -41,7 +42,8 @@ class RunConfig:
         weight_decay: Weight decay.
         batch_size: Graphs per training step, over all processes; 0 chooses a power of 2 by the
             number of graphs: about 40 steps per epoch, 16 to 128 graphs each.
-        patience: Training stops after this many epochs without a better validation result.
+        patience: Training stops after this many epochs without a better validation result; no
+            effect with monitor="last".
         monitor: Validation result that chooses the epoch: a lower "loss" or a better "score";
             "last" keeps the last epoch.
         schedule: Learning rate schedule: "constant", "cosine" to zero, or "one-cycle", which rises
@@ -74,7 +76,7 @@ class RunConfig:
         "degree, log_degree, walks, constant",
         metavar="NAME",
     )
-    domain: Domain = setting("haar", "domain of pooled features", choices=("haar", "vertex"))
+    domain: Domain | None = setting(None, "domain of pooled features", choices=("haar", "vertex"))
     dropout: float = setting(0.5, "dropout probability", metavar="P")
     width: int = setting(64, "width of layers that name none", metavar="N")
     tied: Literal["authors"] | tuple[int, ...] | None = setting(
@@ -88,7 +90,9 @@ class RunConfig:
     lr: float = setting(0.001, "learning rate", metavar="RATE")
     weight_decay: float = setting(0.0005, "weight decay", metavar="RATE")
     batch_size: int = setting(60, "graphs per training step, 0 for automatic", metavar="N")
-    patience: int = setting(50, "stop after N epochs without improvement", metavar="N")
+    patience: int = setting(
+        50, "stop after N epochs without improvement; not if monitor is last", metavar="N"
+    )
     monitor: Literal["loss", "score", "last"] = setting(
         "loss",
         "validation result that chooses the epoch, or the last epoch",
@@ -129,8 +133,9 @@ class RunConfig:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         for one in fields(self):
-            if "choices" in one.metadata:
-                choice(one.name, getattr(self, one.name), one.metadata["choices"])
+            value = getattr(self, one.name)
+            if "choices" in one.metadata and value != one.default:
+                choice(one.name, value, one.metadata["choices"])
         self._check_pooling()
         self._check_chain()
 
@@ -155,7 +160,7 @@ class RunConfig:
         from haarpool.chains.recipe import Recipe
         from haarpool.nn.architecture import parse_architecture
 
-        arch = parse_architecture(self.arch)
+        arch = parse_architecture(self.arch).with_width(self.width)
         if not isinstance(self.chain, Mapping):
             raise HaarPoolError(
                 "chain as a mapping of parameters",

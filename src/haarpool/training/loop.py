@@ -56,7 +56,7 @@ class Progress(NamedTuple):
 
     Attributes:
         epoch: Number of epochs so far.
-        best_epoch: Number of the best epoch.
+        best_epoch: Number of the best epoch, or of the last one with monitor="last".
         best_loss: Its validation loss.
         best_score: Its validation score, with the sign that makes higher better.
     """
@@ -139,7 +139,7 @@ class Trainer:
             self._model = DistributedDataParallel(network, device_ids=ids)
         if config.compile:
             self._model = torch.compile(self._model, dynamic=True)
-        self.best: TensorDict = {}
+        self.best: TensorDict = {}  # weights of the best epoch, if it may not be the last one
 
     def _class_weights(self) -> tuple[Tensor | None, NDArray[np.float64]]:
         """Return the class weights of `task_loss`, and (G,) the weight of each graph in a mean."""
@@ -171,8 +171,9 @@ class Trainer:
         loss, score = self.evaluate(output, self.split.validation)
         self._check_finite("validation", loss, epoch)
         better = self._is_better(loss, score)
-        if better:
-            self.best = {k: v.detach().cpu().clone() for k, v in self.network.state_dict().items()}
+        if better and self.config.monitor != "last":
+            state = self.network.state_dict()
+            self.best = {k: v.detach().to("cpu", copy=True) for k, v in state.items()}
         best = Progress(epoch, epoch, loss, self._higher_is_better(score))
         self.progress = best if better else self.progress._replace(epoch=epoch)
         seconds = time.perf_counter() - start
@@ -284,7 +285,8 @@ class Trainer:
 
     def load_best(self) -> None:
         """Give the network the weights of its best epoch."""
-        self.network.load_state_dict(self.best)
+        if self.config.monitor != "last":
+            self.network.load_state_dict(self.best)
 
     def _target(self, y: Tensor) -> Tensor:
         return y if self._scale is None else (y - self._scale.mean) / self._scale.std

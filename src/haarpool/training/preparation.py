@@ -16,7 +16,7 @@ from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.pyg import graph_tensors
 from haarpool.haar.chain_tensors import JoinedTensors
-from haarpool.nn import AnyArchitecture, Network
+from haarpool.nn import Network
 from haarpool.training.minibatches import Minibatches
 
 LARGE_BATCH = 2**19  # entries of the widest signal of a batch from which several threads are faster
@@ -91,11 +91,11 @@ def prepare_minibatches(
     return batches, ChainSummary(state.hexdigest(), example, chains[example])
 
 
-def choose_threads(arch: AnyArchitecture, graphs: Graphs, batch_size: int, threads: int = 0) -> int:
+def choose_threads(network: Network, graphs: Graphs, batch_size: int, threads: int = 0) -> int:
     """Return the number of CPU threads for a network, unless `threads` names one.
 
     The choice depends on nothing that can change between runs, since sums over several threads
     differ in their last digits.
     """
-    entries = batch_size * graphs.sizes.mean() * (arch.max_width or 64)
+    entries = batch_size * graphs.sizes.mean() * network.arch.max_width
     return threads or (torch.get_num_threads() if entries >= LARGE_BATCH else 1)

@@ -26,6 +26,7 @@ def _paper(
         "dropout": 0.5,
         "width": 64,
         "tied": None,
+        "pooling": None,
         "chain": {
             "sizes": "paper",
             "ratio": 0.5,

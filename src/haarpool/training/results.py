@@ -62,7 +62,7 @@ def describe_run(run: Run, command: str, read: Mapping[str, Any]) -> dict[str, A
             "arch": run.config.arch,
             "in_channels": network.in_channels,
             "out_channels": network.out_channels,
-            "domain": run.config.domain,
+            "domain": network.domain,
             "dropout": run.config.dropout,
             "num_parameters": sum(p.numel() for p in network.parameters()),
         },

@@ -163,6 +163,9 @@ def start_run(
         strict: Raise an error if a part of a split lacks a class; by default this is a warning.
     """
     check_labels(graphs)
+    if config.monitor == "last" and config.epochs > config.patience != RunConfig.patience:
+        text = "patience has no effect with monitor=last: all epochs are trained"
+        warnings.warn(text, HaarPoolWarning, stacklevel=2)
     if (missing := int((~graphs.is_labelled).sum())) and group.is_main:
         text = f"{missing} of {len(graphs)} graphs of {graphs.name} have no label and are left out"
         warnings.warn(text, HaarPoolWarning, stacklevel=2)

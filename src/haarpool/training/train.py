@@ -14,7 +14,6 @@ from tqdm import tqdm
 
 from haarpool._types import Floats, Ints
 from haarpool.datasets.splits import Split
-from haarpool.nn import parse_architecture
 from haarpool.training.checkpoint import load_checkpoint, save_checkpoint, save_member
 from haarpool.training.devices import deterministic, num_threads
 from haarpool.training.loop import Epoch, Trainer
@@ -139,9 +138,7 @@ def predict_graphs(run: Run, members: Sequence[Member], graphs: Ints) -> Floats:
 def _execution(run: Run) -> Iterator[None]:
     """Set threads and algorithms, on which the last digits depend."""
     config = run.config
-    threads = choose_threads(
-        parse_architecture(config.arch), run.graphs, config.batch_size, config.threads
-    )
+    threads = choose_threads(run.network, run.graphs, config.batch_size, config.threads)
     # Networks whose sums have a fixed order need no slower algorithms to be deterministic.
     fixed = nullcontext() if run.network.has_static_shapes else deterministic(run.group.device)
     with num_threads(threads), fixed:

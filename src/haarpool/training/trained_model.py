@@ -205,7 +205,7 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
                 tied=settings.tied,
                 dropout=settings.dropout,
                 width=settings.width,
-                **settings.pooling,
+                **(settings.pooling or {}),
             )
             network.load_state_dict(strip_prefix(_prefix(member), tensors))
             networks.append(network.to(device).eval())
