@@ -6,7 +6,7 @@ import math
 import pytest
 
 from haarpool.errors import HaarPoolError
-from haarpool.experiments.lines import ResultLines, missing_trials, network_config
+from haarpool.experiments.lines import ResultLines, has_settings, missing_trials, network_config
 from haarpool.experiments.table import find_table
 
 TABLE = find_table("table1").select(["MUTAG"], ["haarpool"], ["random"])
@@ -67,3 +67,15 @@ def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "table1").write_text("a file")
     with pytest.raises(HaarPoolError, match="a folder that can be written"):
         ResultLines(tmp_path, "table1").append(line())
+
+
+def test_settings_that_a_line_leaves_out_count_as_their_defaults():
+    config = network_config(CELL).to_json()
+    for name in ("optimizer", "ensemble", "pooling", "domain"):
+        del config[name]
+    for name in ("ratio", "symmetrize", "order"):
+        del config["chain"][name]
+    assert has_settings({"config": config}, CELL)
+    assert not has_settings({"config": config | {"optimizer": "adamw"}}, CELL)
+    del config["chain"]["by_size"]  # by default it is True
+    assert not has_settings({"config": config}, CELL)

@@ -170,6 +170,7 @@ def test_a_network_knows_its_widths():
 def test_the_default_domain_is_that_of_the_architecture():
     assert build_model("GC8-HP-FC8", 3, 2).domain == "haar"
     assert HaarNet(3, 2).domain == build_model("haarnet", 3, 2).domain == "vertex"
+    assert [RunConfig(arch=arch).domain for arch in ("GC8-HP-FC8", "haarnet")] == ["haar", "vertex"]
     for arch in ("GC8-HP-FC8", "haarnet"):
         assert {build_model(arch, 3, 2, domain=one).domain for one in get_args(Domain)} == {
             "haar", "vertex",

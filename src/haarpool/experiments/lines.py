@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,14 +96,16 @@ def missing_trials(table: Table, lines: dict[Key, Line], repeats: int, retry: bo
 def has_settings(line: Line, cell: Cell) -> bool:
     """Return whether a line was made with the settings of a cell.
 
-    Settings that an older version did not have count as their defaults.
+    Settings that an older version did not have, or that a line leaves out, count as their defaults.
     """
     from haarpool.training.config import RunConfig
 
     if not cell.is_network:
         return bool(line["config"] == dict(cell.settings))
     try:
-        return bool(RunConfig.from_json(line["config"]) == network_config(cell))
+        made, asked = RunConfig.from_json(line["config"]), network_config(cell)
+        same_chains = made.recipe() == asked.recipe()
+        return same_chains and bool(replace(made, chain={}) == replace(asked, chain={}))
     except (HaarPoolError, TypeError):
         return False
 

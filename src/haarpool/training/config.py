@@ -15,6 +15,7 @@ from haarpool.errors import HaarPoolError
 
 if TYPE_CHECKING:
     from haarpool._types import Domain
+    from haarpool.chains.recipe import Recipe
 
 MAX_THREADS = 1024
 WHOLE_NUMBERS = ("width", "epochs", "patience", "repeats", "ensemble")  # all >= 1
@@ -28,8 +29,8 @@ class RunConfig:
     Attributes:
         arch: Architecture of the network, see `Architecture` and `HaarNet`.
         features: Node features that the network reads, see `Encoding`.
-        domain: Domain of the pooled features, see `HaarPooling`; `None` is "vertex" for `haarnet`,
-            and "haar" for other architectures.
+        domain: Domain of the pooled features, see `HaarPooling`; `None` becomes "vertex" for
+            `haarnet`, and "haar" for other architectures.
         dropout: Dropout probability in [0, 1), see `build_model`.
         width: Width of layers that name none.
         tied: Which convolutions share weights, see `build_model`.
@@ -137,6 +138,7 @@ class RunConfig:
             if "choices" in one.metadata and value != one.default:
                 choice(one.name, value, one.metadata["choices"])
         self._check_pooling()
+        self._check_network()
         self._check_chain()
 
     def _check_pooling(self) -> None:
@@ -157,25 +159,35 @@ class RunConfig:
             )
 
     def _check_chain(self) -> None:
-        from haarpool.chains.recipe import Recipe
-        from haarpool.nn.architecture import parse_architecture
-
-        arch = parse_architecture(self.arch).with_width(self.width)
         if not isinstance(self.chain, Mapping):
             raise HaarPoolError(
                 "chain as a mapping of parameters",
                 f"{self.chain!r}",
                 'pass for example chain={"method": "matching"}',
             )
+        self.recipe()
+
+    def _check_network(self) -> None:
+        from haarpool.nn.architecture import choose_domain, parse_architecture
+
+        arch = parse_architecture(self.arch).with_width(self.width)
+        object.__setattr__(self, "domain", choose_domain(arch, self.domain))
+
+    def recipe(self) -> Recipe | None:
+        """Return all parameters of the chains; `None` for an architecture without levels."""
+        from haarpool.chains.recipe import Recipe
+        from haarpool.nn.architecture import parse_architecture
+
+        arch = parse_architecture(self.arch)
         if not arch.num_levels:
-            return
+            return None
         if fixed := {"num_levels", "top"} & set(self.chain):
             raise HaarPoolError(
                 "chain parameters besides num_levels and top, which the architecture sets",
                 ", ".join(sorted(fixed)),
                 "leave them out, or change arch",
             )
-        Recipe.of(num_levels=arch.num_levels, top=arch.top, **self.chain)
+        return Recipe.of(num_levels=arch.num_levels, top=arch.top, **self.chain)
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings as plain values."""
