@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
@@ -26,7 +26,7 @@ class Died(NamedTuple):
 
 def run_in_processes(
     function: Callable[[Task], Any], tasks: Sequence[Task], jobs: int
-) -> Iterator[tuple[Task, Any]]:
+) -> Generator[tuple[Task, Any]]:
     """Call a function for each task and yield tasks with results, in the order they end.
 
     With one job the calls happen in this process. Worker processes end when the caller stops

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -80,8 +81,8 @@ def run_table(
     hidden = None if options.progress is None else not options.progress
     jobs = min(options.jobs, len(trials)) or 1
     bar = tqdm(total=len(trials), desc=table.name, unit=" trials", disable=hidden, smoothing=0.1)
-    with bar:
-        for trial, result in run_in_processes(train, trials, jobs):
+    with bar, closing(run_in_processes(train, trials, jobs)) as ended:  # no process is left
+        for trial, result in ended:
             line = _line_of_dead(trial, result, options) if isinstance(result, Died) else result
             results.append(line)
             is_ok = line["status"] == "ok"
