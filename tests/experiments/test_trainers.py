@@ -55,6 +55,18 @@ def test_an_ensemble_has_the_scores_of_its_members():
     assert "members" not in line_of()
 
 
+def test_the_validation_part_chooses():
+    candidates = {"one": SMALL, "other": SMALL | {"lr": 0.1, "epochs": 4}}
+    cell = Cell("rings", "some", "random", {"candidates": candidates}, "choice")
+    line = train_trial(Trial(cell, 1), None, "cpu")
+    alone = {name: line_of(1, **settings) for name, settings in candidates.items()}
+    assert line["candidates"] == {name: one["validation"] for name, one in alone.items()}
+    best = max(alone, key=lambda name: alone[name]["validation"])
+    assert line["chosen"] == best
+    assert (line["value"], line["epoch"]) == (alone[best]["value"], alone[best]["epoch"])
+    assert line["config"] == {"candidates": candidates}
+
+
 def test_an_error_is_a_line():
     line = line_of(features="attributes")
     assert line["status"] == "failed"

@@ -166,12 +166,15 @@ class Table:
 
     def shortened(self) -> Table:
         """Return the table with few epochs."""
-        cells = [
-            replace(cell, settings={**cell.settings, "epochs": QUICK_EPOCHS})
-            if cell.is_network
-            else cell
-            for cell in self.cells
-        ]
+
+        def short(cell: Cell) -> Mapping[str, Any]:
+            few = {"epochs": QUICK_EPOCHS}
+            if cell.trainer == "choice":
+                candidates = cell.settings["candidates"].items()
+                return {"candidates": {name: {**one, **few} for name, one in candidates}}
+            return {**cell.settings, **few} if cell.is_network else cell.settings
+
+        cells = [replace(cell, settings=short(cell)) for cell in self.cells]
         return replace(self, cells=cells)
 
     def trials(self, repeats: int) -> list[Trial]:

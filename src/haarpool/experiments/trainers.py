@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -20,11 +21,12 @@ from haarpool.experiments.csm import score_csm
 from haarpool.experiments.lines import Line, network_config
 from haarpool.experiments.table import PROTOCOLS, REPEATS, Cell, Trial
 from haarpool.training.devices import ProcessGroup, find_device
-from haarpool.training.metrics import SCORES, scores_of
+from haarpool.training.metrics import LOWER_IS_BETTER, SCORES, scores_of
 from haarpool.training.run import Run, start_run
 from haarpool.training.train import TrainedRepeat, predict_graphs, train_repeat
 
 Trainer = Callable[[Trial, Graphs, Split, str], Line]
+SPLIT_SEED = 0
 _PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "grakel")
 
 
@@ -86,7 +88,7 @@ def split_of(trial: Trial, graphs: Graphs) -> Split:
     """Return the split of a trial: the same for all methods, and for any number of repeats."""
     rule = PROTOCOLS[trial.cell.protocol]
     repeats = trial.seed // (num_folds(rule) or 1) + 1
-    return make_splits(rule, graphs, seed=0, repeats=repeats)[trial.seed]
+    return make_splits(rule, graphs, SPLIT_SEED, repeats)[trial.seed]
 
 
 @lru_cache(maxsize=1)
@@ -105,7 +107,7 @@ def _run(cell: Cell, seed: int, graphs: Graphs, device: str) -> Run:
     _last.clear()  # before the next one takes memory
     config, rule = network_config(cell), PROTOCOLS[cell.protocol]
     repeats = max(seed + 1, REPEATS) // (num_folds(rule) or 1) + 1
-    splits = make_splits(rule, graphs, seed=config.seed, repeats=repeats)
+    splits = make_splits(rule, graphs, SPLIT_SEED, repeats)
     group = ProcessGroup(device=find_device(device))
     run = start_run(graphs, config, group, progress=False, splits=splits)
     _last.append((cell, device, run))
@@ -137,6 +139,21 @@ def train_network_parts(trial: Trial, graphs: Graphs, split: Split, device: str)
     }
     line["parts"] = {"validation": line["validation"], "test": line["value"]} | scores
     return line
+
+
+def train_choice(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
+    """Train several networks on the split; its validation part chooses one of them.
+
+    The test results of the others are not in the line.
+    """
+    lines: dict[str, Line] = {}
+    for name, settings in trial.cell.settings["candidates"].items():
+        cell = replace(trial.cell, settings=settings, trainer="network")
+        lines[name] = train_network(Trial(cell, trial.seed), graphs, split, device)
+    sign = -1 if next(iter(lines.values()))["metric"] in LOWER_IS_BETTER else 1
+    chosen = max(lines, key=lambda name: sign * lines[name]["validation"])  # the first if equal
+    validations = {name: line["validation"] for name, line in lines.items()}
+    return lines[chosen] | {"chosen": chosen, "candidates": validations}
 
 
 def _network_line(run: Run, trial: Trial) -> tuple[Line, TrainedRepeat]:
@@ -200,6 +217,7 @@ def train_regression(trial: Trial, graphs: Graphs, split: Split, device: str) ->
 TRAINERS: Mapping[str, Trainer] = {
     "network": train_network,
     "network_parts": train_network_parts,
+    "choice": train_choice,
     "csm": train_csm,
     "regression": train_regression,
 }
