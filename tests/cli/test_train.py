@@ -126,7 +126,10 @@ def test_a_bar_with_loss_score_and_time_left():
     shown = run_main(*arguments, terminal=True, COLUMNS=140).err
     assert "rings 1/1" in shown
     assert re.search(r"<\d\d:\d\d", shown), "time left"
-    assert re.search(r"loss \d\.\d+, validation accuracy \d\.\d+", shown)
+    assert re.search(r"epoch 4, loss \d\.\d+, validation accuracy \d\.\d+", shown)
+    assert "best epoch" not in shown  # the last one is kept
+    shown = run_main(*arguments[:-1], "b", "--monitor", "score", terminal=True, COLUMNS=140).err
+    assert re.search(r"validation accuracy \d\.\d+, best epoch \d", shown)
 
 
 def test_features_of_any_unit_give_the_same_predictions(tmp_path):
