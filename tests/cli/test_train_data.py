@@ -90,6 +90,11 @@ def test_the_only_column_besides_smiles_is_predicted(table):
     data = json.loads(Path("run/config.json").read_text())["data"]
     assert (data["target_names"], data["read"]["targets"]) == (["oxygen"], ["oxygen"])
     assert "regression" in run_main("info", "pairs.csv").out
+    commas = [f"{row[1]};{row[3]};7" for row in table[1:]]
+    Path("commas.csv").write_text("\n".join(["SMILES;oxygen, number;other", *commas]))
+    train("commas.csv", "--target", "oxygen, number", *SMALL, "--out", "commas")
+    data = json.loads(Path("commas/config.json").read_text())["data"]
+    assert data["target_names"] == ["oxygen, number"]
     Path("smiles.csv").write_text("\n".join(["smiles", *(row[1] for row in table[1:])]))
     assert "pass --target COLUMN" in run_main("train", "smiles.csv", *SMALL, code=2).err
     assert "missing labels" not in run_main("info", "smiles.csv").out

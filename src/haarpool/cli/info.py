@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from haarpool import __version__
-from haarpool.cli.parser import DATASET, add_data, new_command
+from haarpool.cli.parser import DATASET, add_data, new_command, target_columns
 
 _PACKAGES = (
     "haarpool", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit", "grakel",
@@ -44,15 +44,12 @@ def run(arguments: Namespace) -> None:
 
 
 def _dataset(arguments: Namespace) -> dict[str, Any]:
-    from haarpool.datasets import columns_to_predict, read_graphs, summary
+    from haarpool.datasets import read_graphs, summary
     from haarpool.datasets.encoding import Encoding
 
     names = ("source", "root", "task", "smiles", "strict")
     read = {name: getattr(arguments, name) for name in names}
-    targets = [one for one in (arguments.targets or "").split(",") if one]
-    columns = columns_to_predict(read["source"], read["root"], smiles=read["smiles"])
-    if not targets and len(columns) == 1:
-        targets = columns
+    targets, columns = target_columns(arguments)
     graphs = read_graphs(**read, targets=targets)
     about = {"dataset": graphs.name} | summary(graphs)
     if columns and not targets:

@@ -98,6 +98,21 @@ def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
     data.add_argument("--strict", action="store_true", help=f"stop at {stops}; default: warn")
 
 
+def target_columns(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return the columns of `--target`, and all columns of a CSV file besides SMILES.
+
+    Without `--target`, the only column is the target.
+    """
+    from haarpool.datasets import columns_to_predict
+
+    columns = columns_to_predict(arguments.source, arguments.root, smiles=arguments.smiles)
+    if not arguments.targets:
+        return (columns if len(columns) == 1 else []), columns
+    if arguments.targets in columns:  # the name of one column may contain commas
+        return [arguments.targets], columns
+    return [name for name in arguments.targets.split(",") if name], columns
+
+
 def add_output(command: argparse.ArgumentParser) -> Any:
     """Add the arguments on output that several commands share."""
     output = command.add_argument_group("output")

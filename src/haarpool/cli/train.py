@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from haarpool.cli.chain_arguments import chain_parameters, named_values
 from haarpool.cli.flags import add_settings, setting_flag
-from haarpool.cli.parser import DATASET, add_data, add_output, add_recipe, new_command
+from haarpool.cli.parser import (
+    DATASET,
+    add_data,
+    add_output,
+    add_recipe,
+    new_command,
+    target_columns,
+)
 from haarpool.errors import HaarPoolError
 from haarpool.training.config import RunConfig
 from haarpool.training.presets import BEST, PRESETS, preset
@@ -267,18 +274,16 @@ def _tied(text: str) -> Any:
 
 def _read_arguments(arguments: Namespace) -> dict[str, Any]:
     """Return the arguments of `read_graphs`, with absolute paths: a run may be resumed anywhere."""
-    from haarpool.datasets import columns_to_predict, local_source
+    from haarpool.datasets import local_source
 
     read = {name: getattr(arguments, name) for name in READING}
-    read["targets"] = [name for name in (read["targets"] or "").split(",") if name]
-    if not read["targets"]:
-        read["targets"] = columns_to_predict(read["source"], read["root"], smiles=read["smiles"])
-        if len(read["targets"]) > 1:
-            raise HaarPoolError(
-                f"a column of {read['source']} to predict",
-                f"{len(read['targets'])} besides SMILES: {', '.join(read['targets'])}",
-                "choose with targets=COLUMN, or several with targets=COLUMN,COLUMN",
-            )
+    read["targets"], columns = target_columns(arguments)
+    if len(columns) > 1 and not read["targets"]:
+        raise HaarPoolError(
+            f"a column of {read['source']} to predict",
+            f"{len(columns)} besides SMILES: {', '.join(columns)}",
+            "choose with targets=COLUMN, or several with targets=COLUMN,COLUMN",
+        )
     if (path := local_source(read["source"], read["root"])) is not None:
         read["source"] = str(path)
     if read["root"] is not None:

@@ -229,7 +229,9 @@ def check_labels(graphs: Graphs) -> Task:
         raise HaarPoolError(
             f"labels of the graphs of {graphs.name}",
             "none",
-            "add labels" if graphs.ids is None else "pass targets=COLUMN",
+            "set y of the PyG Data, or add NAME_graph_labels.txt"
+            if graphs.ids is None
+            else "pass targets=COLUMN",
         )
     if graphs.task == "classification":
         classes = np.unique(graphs.targets[graphs.is_labelled])
