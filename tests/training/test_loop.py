@@ -22,6 +22,7 @@ from haarpool.training.devices import CPU, ProcessGroup, find_device, join_proce
 from haarpool.training.loop import Progress, Trainer
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.padded_step import PaddedStep
+from haarpool.training.preparation import choose_threads
 from haarpool.training.presets import BEST
 from haarpool.training.results import run_result
 from haarpool.training.run import Member, _batch_size, make_network, start_run
@@ -519,6 +520,19 @@ def test_inputs_are_standardised_by_the_training_part():
 )
 def test_automatic_batch_size(graphs, size):
     assert _batch_size(graphs) == size
+
+
+def test_automatic_threads_follow_the_widths_of_the_network(monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
+    labels = np.arange(40) % 2
+    for arch, width, threads in (
+        ("GC-HP-FC", 8, 1), ("GC-HP-FC", 16384, 8), ("GC16384-HP-FC8", 8, 8),
+        ("haarnet", 64, 1), ("haarnet", 512, 1), ("haarnet:width=8", 16384, 1),
+    ):  # fmt: skip
+        run = started(labels, arch=arch, width=width)
+        assert choose_threads(run.network, run.graphs, 7) == threads, (arch, width)
+    assert choose_threads(run.network, run.graphs, 10**6) == 8
+    assert choose_threads(run.network, run.graphs, 10**6, threads=3) == 3
 
 
 def test_a_run_records_its_batch_size():
