@@ -21,6 +21,7 @@ SIZE_60 = {"MUTAG": 19, "PROTEINS": 32, "NCI1": 30, "NCI109": 29, "Mutagenicity"
 CLUSTERS = {"MUTAG": 7, "PROTEINS": 155, "NCI1": 28, "NCI109": 28, "Mutagenicity": 104}
 
 OWN = "Its own paper's recipe as far as this engine has its parts. "
+SUM_NOTE = "Keeps half of the nodes. The last HaarPooling is a sum too, divided by the root of n."
 SAME = "Convolutions, linear layers and training of HaarPool on the same dataset. "
 
 METHODS = (
@@ -39,6 +40,8 @@ METHODS = (
     Method("diffpool", "DiffPool", SAME + "Clusters: a quarter of the largest graph.", "DiffPool"),
     Method("gpool", "gPool", SAME + "Keeps half of the nodes; mean readout.", "gPool"),
     Method("sagpool", "SAGPool", SAME + "Keeps half of the nodes; mean readout.", "SAGPool"),
+    Method("gpool-sum", "gPool, sum readout", SAME + SUM_NOTE, "gPool"),
+    Method("sagpool-sum", "SAGPool, sum readout", SAME + SUM_NOTE, "SAGPool"),
     Method("eigenpool", "EigenPool", SAME + "The same chain; two modes per cluster.", "EigenPool"),
     Method("gin-own", "GIN, own recipe",
            OWN + "Without jumping knowledge and batch normalisation; cosine schedule.", "GIN"),
@@ -73,9 +76,9 @@ def _published(dataset: str) -> Settings:
     return {**preset("paper", dataset), "tied": "authors", "threads": 1}
 
 
-def _peer(dataset: str, token: str, **pooling: Any) -> Settings:
+def _peer(dataset: str, token: str, readout: str = "AP", **pooling: Any) -> Settings:
     settings = _published(dataset) | {"tied": None, "pooling": pooling or None}
-    return settings | {"arch": peer_architecture(settings["arch"], token)}
+    return settings | {"arch": peer_architecture(settings["arch"], token, readout)}
 
 
 def _gin(dataset: str) -> Settings:
@@ -91,6 +94,8 @@ def _same_convolutions(dataset: str) -> Mapping[str, Settings]:
         "diffpool": _peer(dataset, "DP", num_clusters=CLUSTERS[dataset]),
         "gpool": _peer(dataset, "TP"),
         "sagpool": _peer(dataset, "SP"),
+        "gpool-sum": _peer(dataset, "TP", "SUM"),
+        "sagpool-sum": _peer(dataset, "SP", "SUM"),
         "eigenpool": _peer(dataset, "EIG"),
     }
 
