@@ -269,11 +269,11 @@ def main() -> None:
             continue
         for seed in arguments.seeds:
             job = Job(dataset, rule, seed, networks)
-            others, own = list[Any](), list[Any]()
+            others, of_job = list[Any](), list[Any]()
             for row in read_results(arguments.out):
-                is_own = (row["dataset"], row["split"], row["seed"]) == job[:3]
-                (own if is_own else others).append(row)
-            if any(row["status"] == "ok" for row in own):
+                is_of_job = (row["dataset"], row["split"], row["seed"]) == job[:3]
+                (of_job if is_of_job else others).append(row)
+            if any(row["status"] == "ok" for row in of_job):
                 continue
             try:
                 rows = list(results_of(job, machine))

@@ -175,12 +175,14 @@ class TuFiles:
             remedy = f"the file is damaged; delete {self.folder} to download it again"
         return HaarPoolError(f"{expected} in {self.path(kind)}", got, remedy)
 
-    def _check_count(self, kind: str, found: int, count: int, per: str) -> None:
-        if found != count:
+    def _check_count(self, kind: str, num_lines: int, count: int, per: str) -> None:
+        if num_lines != count:
             every = self.text(kind).splitlines()
             empty = next((i for i, line in enumerate(every, start=1) if not line.strip()), 0)
-            got = f"{found} lines" + (f" besides empty ones such as line {empty}" if empty else "")
-            remedy = "add the missing lines" if found < count else "remove lines"
+            got = f"{num_lines} lines" + (
+                f" besides empty ones such as line {empty}" if empty else ""
+            )
+            remedy = "add the missing lines" if num_lines < count else "remove lines"
             raise self.wrong(kind, f"{count} lines, one per {per},", got, remedy)
 
 

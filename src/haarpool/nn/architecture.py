@@ -312,12 +312,12 @@ class HaarNetArchitecture:
     def parts(self) -> list[tuple[str, str]]:
         """Return each part and what it is."""
         convolution = "residual convolutions" + (f" of width {self.width}" if self.width else "")
-        parts = [(f"{self.depth}", convolution)]
+        parts = [(f"{self.depth} RES", convolution)]
         for _ in range(self.levels):
             parts.append(("HP", CHAIN_POOLINGS["HP"]))
             if self.coarse_depth:
-                parts.append((f"{self.coarse_depth}", convolution))
-        return [*parts, ("statistics", "of every layer and level"), ("2", "linear layers")]
+                parts.append((f"{self.coarse_depth} RES", convolution))
+        return [*parts, ("statistics", "of every layer and level"), ("2 FC", "linear layers")]
 
     def __str__(self) -> str:
         changed = [
