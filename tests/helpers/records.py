@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from haarpool.report import Predictions, RunRecord, write_report
+from haarpool.training.run_folder import FORMAT
 
 
 def score(values):
@@ -75,7 +76,7 @@ def record(
         prediction = np.where(random.random(n) < 0.8, target, random.integers(0, classes, n))
     return RunRecord(
         config={
-            "format": 1,
+            "format": FORMAT,
             "command": f"haarpool train MUTAG --repeats {repeats}",
             "versions": {"haarpool": "0.1.0", "python": "3.11.2", "torch": "2.11.0"},
             "device": "cpu",

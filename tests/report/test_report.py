@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 import haarpool as hp
 from haarpool.report import Predictions, RunRecord, render_report, write_report
 from haarpool.report.pictures import _draw_lines, choose_wavelets, draw
+from haarpool.training.run_folder import FORMAT
 from helpers.commands import run_process
 from helpers.errors import error_with
 from helpers.records import record, report_of, score, write_run
@@ -357,7 +358,7 @@ def test_an_old_run_has_no_number_of_the_example_graph(tmp_path, molecule):
 DAMAGED = {
     "no folder": (None, None, "a run folder at", "no folder"),
     "no config": ("config.json", None, "a run folder at", "a folder without config.json"),
-    "a newer format": ("config.json", b'{"format": 99}', "a run of format 1", "format 99"),
+    "a newer format": ("config.json", b'{"format": 99}', f"a run of format {FORMAT}", "format 99"),
     "config without data": ("config.json", b'{"format": 1}', "config.json", "KeyError: 'data'"),
     "no result": ("result.json", None, "a complete run", "finish the run: haarpool train --resume"),
     "half a result": ("result.json", b'{"metric": ', "an undamaged result.json", "train again"),

@@ -179,9 +179,8 @@ class TuFiles:
         if num_lines != count:
             every = self.text(kind).splitlines()
             empty = next((i for i, line in enumerate(every, start=1) if not line.strip()), 0)
-            got = f"{num_lines} lines" + (
-                f" besides empty ones such as line {empty}" if empty else ""
-            )
+            besides = f" besides empty ones such as line {empty}" if empty else ""
+            got = f"{num_lines} lines{besides}"
             remedy = "add the missing lines" if num_lines < count else "remove lines"
             raise self.wrong(kind, f"{count} lines, one per {per},", got, remedy)
 
