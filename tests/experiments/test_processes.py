@@ -25,6 +25,15 @@ def test_a_process_that_dies_harms_no_other_task():
 
 
 @pytest.mark.slow
+def test_a_process_is_not_used_again_after_a_failure():
+    tasks = [f"({n}, __import__('os').getpid())" for n in range(5)]
+    results = dict(run_in_processes(eval, tasks, 2, lambda result: True))
+    assert len({pid for _, pid in results.values()}) == 5
+    results = dict(run_in_processes(eval, tasks, 2))
+    assert len({pid for _, pid in results.values()}) <= 2
+
+
+@pytest.mark.slow
 def test_no_process_is_left_when_the_caller_stops():
     before = set(children_of(os.getpid()))
     calls = run_in_processes(abs, [-1, -2, -3, -4], 2)

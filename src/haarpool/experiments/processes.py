@@ -25,7 +25,10 @@ class Died(NamedTuple):
 
 
 def run_in_processes(
-    function: Callable[[Task], Any], tasks: Sequence[Task], jobs: int
+    function: Callable[[Task], Any],
+    tasks: Sequence[Task],
+    jobs: int,
+    is_failed: Callable[[Any], bool] = lambda result: False,
 ) -> Generator[tuple[Task, Any]]:
     """Call a function for each task and yield tasks with results, in the order they end.
 
@@ -36,6 +39,8 @@ def run_in_processes(
         function: The function; for several jobs it can be pickled.
         tasks: The tasks, in the order they start.
         jobs: Number of processes.
+        is_failed: Whether the process of a result must not be used again: after an error of a GPU
+            all further calls in the same process fail.
 
     Yields:
         A task and its result, or `Died`.
@@ -59,7 +64,7 @@ def run_in_processes(
                     process.join()
                     yield task, Died(process.exitcode)
                     continue
-                if waiting:
+                if waiting and not is_failed(result):
                     _give((process, ready), waiting.pop(), workers)
                 else:
                     ready.close()

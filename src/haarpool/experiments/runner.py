@@ -81,7 +81,7 @@ def run_table(
     hidden = None if options.progress is None else not options.progress
     jobs = min(options.jobs, len(trials)) or 1
     bar = tqdm(total=len(trials), desc=table.name, unit=" trials", disable=hidden, smoothing=0.1)
-    with bar, closing(run_in_processes(train, trials, jobs)) as ended:  # no process is left
+    with bar, closing(run_in_processes(train, trials, jobs, _is_failed)) as ended:
         for trial, result in ended:
             line = _line_of_dead(trial, result, options) if isinstance(result, Died) else result
             results.append(line)
@@ -98,6 +98,10 @@ def _train(trial: Trial, root: str | None, device: str) -> Line:
 
     torch.set_num_threads(1)
     return train_trial(trial, root, device)
+
+
+def _is_failed(line: Line) -> bool:
+    return bool(line["status"] != "ok")
 
 
 def _line_of_dead(trial: Trial, died: Died, options: RunOptions) -> Line:
