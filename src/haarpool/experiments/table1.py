@@ -21,7 +21,10 @@ SIZE_60 = {"MUTAG": 19, "PROTEINS": 32, "NCI1": 30, "NCI109": 29, "Mutagenicity"
 CLUSTERS = {"MUTAG": 7, "PROTEINS": 155, "NCI1": 28, "NCI109": 28, "Mutagenicity": 104}
 
 OWN = "Its own paper's recipe as far as this engine has its parts. "
-SUM_NOTE = "Keeps half of the nodes. The last HaarPooling is a sum too, divided by the root of n."
+SUM_NOTE = (
+    "Keeps half of the nodes. The last HaarPooling is a sum too, divided by the root of n. Added "
+    "after the results of the mean readout on MUTAG were seen."
+)
 SAME = "Convolutions, linear layers and training of HaarPool on the same dataset. "
 
 METHODS = (

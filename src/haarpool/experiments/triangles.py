@@ -27,9 +27,12 @@ METHODS: dict[Method, dict[str, Any]] = {
     Method("haarpool-2-vertex", f"{TWO_ROW}, vertex domain"): PAPER | {"arch": TWO} | VERTEX,
     Method("haarpool-1-vertex", f"{ONE_ROW}, vertex domain"): PAPER | {"arch": ONE} | VERTEX,
     Method("gin", "GIN-GIN-GIN-MP", "No pooling."): PAPER | {"arch": "3GIN64-MP"},
-    Method("best", "3CHEB-HP-CHEB-SUM", "Late pooling, vertex domain, 50 epochs."): (
-        LATE | {"arch": "3CHEB64-HP-CHEB64-SUM"}
-    ),
+    Method(
+        "best",
+        "3CHEB-HP-CHEB-SUM",
+        "Late pooling, vertex domain, 50 epochs. Chosen among prototypes whose "
+        "test results were looked at.",
+    ): (LATE | {"arch": "3CHEB64-HP-CHEB64-SUM"}),
     Method("best-no-pooling", "4CHEB-SUM", "The same without pooling."): (
         LATE | {"arch": "4CHEB64-SUM"}
     ),
