@@ -197,8 +197,12 @@ def main() -> None:
     if not arguments.rank:
         run_all(arguments)
     print(f"{'rank':>5}  {'candidate, epoch by':28} " + "  ".join(f"{d[:6]:>6}" for d in DATASETS))
-    for rank, candidate, means in ranks(read_lines(arguments.out)):
+    lines = read_lines(arguments.out)
+    for rank, candidate, means in ranks(lines):
         print(f"{rank:5.2f}  {candidate:28} " + "  ".join(f"{v:6.3f}" for v in means.values()))
+    complete = {candidate.rpartition(", ")[0] for _, candidate, _ in ranks(lines)}
+    if missing := [candidate for candidate in CANDIDATES if candidate not in complete]:
+        print(f"not ranked, since trainings are missing: {'; '.join(missing)}")
 
 
 def run_all(arguments: argparse.Namespace) -> None:

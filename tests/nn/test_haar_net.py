@@ -184,3 +184,13 @@ def test_errors():
         net(3, edge_channels=0)(batch)
     with pytest.raises(HaarPoolError, match="tied"):
         build_model("haarnet", 3, 2, tied=(0, 1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_gradients_in_half_precision(dtype):
+    """The bound of gradients must not exceed the largest number of the type."""
+    model, batch = net(), Batch.from_data_list(graphs())
+    with torch.autocast("cpu", dtype=dtype):
+        loss = model(batch).float().square().mean()
+    loss.backward()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())

@@ -76,3 +76,9 @@ def test_features_of_the_paper(name, width):
     expected = (labels == np.unique(labels)).astype(np.float32)
     assert expected.shape[1] == width
     assert np.array_equal(encoding.encode(graphs), expected)
+
+
+def test_the_default_leaves_the_domain_to_the_architecture():
+    best = preset("best", "MUTAG")
+    assert RunConfig(**best).domain == "vertex"
+    assert RunConfig(**{**best, "arch": "GC8-HP-FC8"}).domain == "haar"

@@ -75,7 +75,6 @@ PAPER: Mapping[str, Settings] = MappingProxyType(
 BEST: Settings = MappingProxyType(
     {
         "arch": "haarnet",
-        "domain": "vertex",
         "dropout": 0.5,
         "epochs": 50,
         "batch_size": 0,

@@ -1,0 +1,111 @@
+"""The arithmetic of benchmarks/: ranks of candidates, halves of validation parts, intervals."""
+
+import itertools
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import t as student
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+
+@pytest.fixture(autouse=True)
+def _path(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+
+
+def fake_trainer():
+    """Return a trainer whose task has two classes; its outputs are scores of the second."""
+
+    def evaluate(output, graphs):
+        right = (output.argmax(1).numpy() == trainer.targets[graphs]).mean()
+        return float(-output.abs().sum()), float(right)
+
+    trainer = SimpleNamespace(
+        split=SimpleNamespace(validation=np.arange(4)),
+        targets=np.array([0, 0, 1, 1]),
+        task="classification",
+        scale=None,
+        evaluate=evaluate,
+    )
+    return trainer
+
+
+def outputs_of(*epochs):
+    """Return logits that predict the given classes."""
+    return [2.0 * torch.eye(2)[list(classes)] for classes in epochs]
+
+
+def test_an_epoch_is_never_scored_on_the_graphs_that_chose_it():
+    from presets import score_of
+
+    # The halves are graphs 0, 2 and graphs 1, 3. Epoch 0 is right on the first, epoch 1 on the
+    # second half: each half chooses the epoch that is wrong on the other.
+    outputs = outputs_of([0, 1, 1, 0], [1, 0, 0, 1])
+    assert score_of(fake_trainer(), outputs, "score", "accuracy") == 0
+    assert score_of(fake_trainer(), outputs, "last", "accuracy") == 0.5
+    always_right = outputs_of([1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 0, 0])
+    assert score_of(fake_trainer(), always_right, "score", "accuracy") == 1
+    assert score_of(fake_trainer(), always_right, "last", "accuracy") == 0
+
+
+def test_the_lowest_loss_chooses_the_epoch():
+    from presets import score_of
+
+    outputs = outputs_of([0, 0, 1, 1], [1, 1, 0, 0])
+    outputs[0] *= 3  # a lower loss of the fake trainer
+    assert score_of(fake_trainer(), outputs, "loss", "accuracy") == 1
+
+
+def test_ranks_are_means_over_datasets_and_need_all_trainings(monkeypatch):
+    import presets
+
+    monkeypatch.setattr(presets, "DATASETS", {"A": "accuracy", "E": "rmse"})
+    monkeypatch.setattr(presets, "CANDIDATES", {"x": {}, "y": {}, "z": {}})
+    monkeypatch.setattr(presets, "MONITORS", ("last",))
+    scores = {("x", "A"): 0.9, ("y", "A"): 0.8, ("x", "E"): 0.6, ("y", "E"): 0.5}
+    lines = [
+        {"candidate": c, "dataset": d, "validation": {"last": score}}
+        for (c, d), score in scores.items()
+        for _ in range(presets.SPLITS)
+    ]
+    lines.append({"candidate": "z", "dataset": "A", "validation": {"last": 1.0}})
+    assert [(rank, name) for rank, name, _ in presets.ranks(lines)] == [
+        (1.5, "x, last"), (1.5, "y, last"),
+    ]  # fmt: skip
+
+
+def test_differences_are_positive_where_we_are_better():
+    from default_scores import Plan, difference
+
+    ours, others = ({str(i): 0.5 + i / 100 + by for i in range(5)} for by in (0.0, 0.1))
+    ahead = difference(Plan("ESOL", "random", 5, 5), ours, others)  # an error
+    assert ahead.mean == pytest.approx(0.1)
+    assert ahead.half == pytest.approx(0, abs=1e-12)
+    assert difference(Plan("BACE", "random", 5, 5), ours, others).mean == pytest.approx(-0.1)
+    assert difference(Plan("BACE", "random", 10, 5), ours, others) is None
+
+
+def test_intervals_of_paired_differences_are_corrected_for_overlap():
+    from default_scores import paired_difference, unpaired_difference
+
+    ours, others = [1.0, 2.0, 3.0, 6.0], [0.0, 0.0, 0.0, 0.0]
+    expected = student.ppf(0.975, 3) * np.std(ours, ddof=1) * (1 / 4 + 1 / 8) ** 0.5
+    assert paired_difference(ours, others) == pytest.approx((3.0, expected))
+    pairs = itertools.permutations(ours)
+    assert len({round(unpaired_difference(list(p), others).half, 9) for p in pairs}) == 1
+
+
+def test_a_table_replaces_the_old_one_and_nothing_else(tmp_path):
+    from default_scores import write_tables
+
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- graphs -->\nold\n<!-- end -->\nb\n")
+    write_tables({"graphs": "new", "molecules": "none"}, [page])
+    assert page.read_text() == "a\n<!-- graphs -->\nnew\n<!-- end -->\nb\n"
+    page.write_text("a\n<!-- graphs -->\nold\nb\n")
+    with pytest.raises(ValueError, match="no <!-- end -->"):
+        write_tables({"graphs": "new"}, [page])
