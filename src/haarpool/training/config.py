@@ -77,7 +77,11 @@ class RunConfig:
         "degree, log_degree, walks, constant",
         metavar="NAME",
     )
-    domain: Domain | None = setting(None, "domain of pooled features", choices=("haar", "vertex"))
+    domain: Domain | None = setting(
+        None,
+        "domain of pooled features (default: vertex for haarnet, else haar)",
+        choices=("haar", "vertex"),
+    )
     dropout: float = setting(0.5, "dropout probability", metavar="P")
     width: int = setting(64, "width of layers that name none", metavar="N")
     tied: Literal["authors"] | tuple[int, ...] | None = setting(
