@@ -3,8 +3,9 @@
 import pytest
 
 from haarpool.errors import HaarPoolError
+from haarpool.nn import build_model
 from haarpool.nn.peers.lapool import LaPool
-from haarpool.training.config import RunConfig
+from haarpool.training.config import MAX_POOLING, RunConfig
 from helpers.commands import run_main
 from helpers.runs import train
 
@@ -42,7 +43,38 @@ def test_wrong_options(settings, words):
         RunConfig(**settings)
 
 
-@pytest.mark.parametrize("text", ["ratio", "clusters=3", "ratio=2"])
-def test_wrong_options_in_the_shell(text, workplace):
+AMONG = "expected options of poolings among ratio, num_clusters, num_modes, sorted_nodes, relaxed"
+EXAMPLE = "pass for example --pooling ratio=0.8"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ratio", f"expected --pooling NAME=VALUE, got 'ratio'; {EXAMPLE}"),
+        ("ratio=0.8,foo=1", f"{AMONG}, got 'foo'; {EXAMPLE}"),
+        ("ratio=7", f"expected ratio of --pooling in (0, 1), got 7; {EXAMPLE}"),
+        ("ratio=half", f"expected ratio of --pooling in (0, 1), got 'half'; {EXAMPLE}"),
+        (
+            "num_clusters=100000",
+            "expected num_clusters of --pooling in 1..1024, got 100000; pass a whole number",
+        ),
+        ("num_modes=0", "expected num_modes of --pooling in 1..64, got 0; pass a whole number"),
+        (
+            "sorted_nodes=100000000",
+            "expected sorted_nodes of --pooling in 1..10000, got 100000000; pass a whole number",
+        ),
+        (
+            "relaxed=2",
+            "expected relaxed of --pooling True or False, got 2; choose one of these",
+        ),
+    ],
+)
+def test_wrong_options_in_the_shell(text, message, workplace):
     err = run_main("train", "rings", "--arch", ARCH, "--pooling", text, code=2).err
-    assert err.count("\n") == 1
+    assert err == f"haarpool: {message}\n"
+
+
+def test_the_largest_options_make_a_network():
+    config = RunConfig(arch="GC8-EIG-GC8-DP-GC8-SORT-FC8", pooling=MAX_POOLING)
+    network = build_model(config.arch, 3, 2, **config.pooling)
+    assert network.adapter.in_features == 8 * MAX_POOLING["sorted_nodes"]

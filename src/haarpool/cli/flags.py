@@ -90,12 +90,15 @@ def with_flags(error: HaarPoolError) -> str:
             return "--open"
         if value in ("", "True"):
             return flags[name]
-        plain = re.sub(r'["\[\]()]|(?<=,) ', "", value)  # "x" -> x and [16, 4] -> 16,4
+        value = re.sub(r'"(\w+)": ', r"\1=", value)  # {"ratio": 0.8} -> {ratio=0.8}
+        plain = re.sub(r'["\[\](){}]|(?<=,) ', "", value)  # "x" -> x and [16, 4] -> 16,4
         return f"{flags[name]} {plain}"
 
     def translate(text: str) -> str:
-        # Not inside of paths, architectures and other words, which may be the user's.
-        start, value = r"(?<![\w/.,:=-])", r'"[^"]*"|\[[^]]*\]|\([^)]*\)|[^\s,;)]*'
+        # Not inside of paths, architectures and other words, which may be the user's, nor in
+        # options of poolings and methods: a name such as ratio is another setting there.
+        start = r"(?<![\w/.,:=-])(?<!--pooling )(?<!--option )"
+        value = r'"[^"]*"|\[[^]]*\]|\([^)]*\)|\{[^}]*\}|[^\s,;)]*'
         text = re.sub(rf"{start}({names})=({value})", assignment, text)
         return re.sub(rf"^({names})(?= (?:>=|in [\[(0-9]|\"))", lambda m: flags[m[1]], text)
 

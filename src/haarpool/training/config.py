@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MAX_THREADS = 1024
 WHOLE_NUMBERS = ("width", "epochs", "patience", "repeats", "ensemble")  # all >= 1
 POOLING_OPTIONS = ("ratio", "num_clusters", "num_modes", "sorted_nodes", "relaxed")
+# The largest values: tensors of a network grow with them, coarse graphs with their square.
+MAX_POOLING = {"num_clusters": 1024, "num_modes": 64, "sorted_nodes": 10_000}
 
 
 @dataclass(frozen=True)
@@ -149,10 +151,13 @@ class RunConfig:
         from haarpool.nn.architecture import HAARNET
 
         options = {} if self.pooling is None else self.pooling
-        if not isinstance(options, Mapping) or not set(options) <= set(POOLING_OPTIONS):
+        unknown = f"{options!r}"
+        if isinstance(options, Mapping):
+            unknown = ", ".join(repr(name) for name in options if name not in POOLING_OPTIONS)
+        if unknown:
             raise HaarPoolError(
                 f"options of poolings among {', '.join(POOLING_OPTIONS)}",
-                f"{options!r}",
+                unknown,
                 'pass for example pooling={"ratio": 0.8}',
             )
         if options and str(self.arch).lower().startswith(HAARNET):
@@ -161,6 +166,8 @@ class RunConfig:
                 ", ".join(sorted(options)),
                 "leave out pooling=, or change arch",
             )
+        for name, value in options.items():
+            _check_pooling_option(name, value)
 
     def _check_chain(self) -> None:
         if not isinstance(self.chain, Mapping):
@@ -208,3 +215,15 @@ class RunConfig:
             )
         tied = data.get("tied")
         return cls(**{**data, "tied": tuple(tied) if isinstance(tied, list) else tied})
+
+
+def _check_pooling_option(name: str, value: Any) -> None:
+    """Check a value of `RunConfig.pooling`; the message names the option and the setting."""
+    full_name = f"{name} of pooling="
+    if name == "ratio":
+        remedy = 'pass for example pooling={"ratio": 0.8}'
+        real_number(full_name, value, 0, 1, includes_minimum=False, remedy=remedy)
+    elif name == "relaxed":
+        choice(full_name, value, (True, False))
+    else:
+        whole_number(full_name, value, 1, MAX_POOLING[name])
