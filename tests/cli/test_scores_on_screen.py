@@ -15,9 +15,14 @@ from haarpool.cli.train import _show_score
         ("rmse", 1538.04, 22.5, "1,538 ± 22"),
         ("mae", 917_900.0, None, "917,900"),
         ("mae", 9.179e9, 1e7, "9.179e+09 ± 1.000e+07"),
-        ("mae", 0.0, 0.0, "0.000e+00 ± 0.000e+00"),
+        ("mae", 0.0, 0.0, "0 ± 0"),
+        ("mae", 0.0, None, "0"),
+        ("mae", 0.00002, None, "2.000e-05"),
+        ("r2", 0.00002, 0.1, "0.000 ± 0.100"),
+        ("r2", -0.03, 0.4, "-0.030 ± 0.400"),
+        ("r2", 0.98765, None, "0.988"),
         ("r2", None, None, "not defined"),
     ],
 )
-def test_scores_have_four_digits(metric, mean, std, shown):
+def test_scores_have_few_digits(metric, mean, std, shown):
     assert _show_score(metric, {"mean": mean, "std": std, "each": [mean, mean]}) == shown

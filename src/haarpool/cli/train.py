@@ -228,7 +228,8 @@ def _show_score(metric: str, score: Mapping[str, Any]) -> str:
 
     if score["mean"] is None:
         return "not defined"
-    digits = {"accuracy": ".1f", "roc_auc": ".3f"}.get(metric) or _four_digits(score["mean"])
+    fixed = {"accuracy": ".1f", "roc_auc": ".3f", "r2": ".3f"}
+    digits = fixed.get(metric) or _four_digits(score["mean"])
     factor, unit = (100, " %") if metric == "accuracy" else (1, "")
     spread = "" if score["std"] is None else f" ± {factor * score['std']:{digits}}"
     defined, repeats = num_defined(score), len(score["each"])
@@ -238,6 +239,8 @@ def _show_score(metric: str, score: Mapping[str, Any]) -> str:
 
 def _four_digits(value: float) -> str:
     """Return a format with four digits of a value; a standard deviation gets as many decimals."""
+    if value == 0:
+        return ".4g"  # the standard deviation alone has digits
     if not 1e-4 <= abs(value) < 1e6:
         return ".3e"
     return f",.{max(3 - math.floor(math.log10(abs(value))), 0)}f"
