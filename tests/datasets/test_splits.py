@@ -16,6 +16,7 @@ from haarpool.datasets.splits import (
     hold_out,
     make_splits,
     missing_classes,
+    num_folds,
 )
 from helpers.errors import error_with
 from helpers.files import REAL, needs_data
@@ -248,6 +249,9 @@ def test_published_folds():
         assert sum(map(len, split)) == 30
     assert splits[0].digest() == splits[5].digest()
     assert default_rule(graphs) != "given"  # folds are used only if asked for
+    assert num_folds("given", graphs) == 5
+    assert num_folds("random", graphs) is None
+    assert num_folds("given", random_graphs(30)) is None
 
 
 def test_files(tmp_path):

@@ -126,3 +126,18 @@ def test_one_repeat_alone_gives_the_same_result(run):
         again = predict_graphs(started, members, started.splits[repeat].test)
         assert np.array_equal(again, result.predicted)
     assert started.results == []
+
+
+def test_predictions_of_large_graphs_take_smaller_steps(run, monkeypatch):
+    members = train_repeat(run, 0).members
+    chosen = run.splits[0].train
+    together = predict_graphs(run, members, chosen)
+    taken = []
+    take = run.batches.take
+    monkeypatch.setattr("haarpool.training.minibatches.MAX_ROWS", 200)
+    monkeypatch.setattr(run.batches, "take", lambda g: taken.append(g) or take(g))
+    np.testing.assert_allclose(
+        predict_graphs(run, members, chosen), together, rtol=LOOSER["other batches"]
+    )
+    assert 1 <= min(map(len, taken)) <= max(map(len, taken)) < 32
+    assert np.array_equal(np.concatenate(taken), np.tile(chosen, len(members)))

@@ -1,6 +1,7 @@
 """One repeat: its steps are those of a loop written by hand, its losses those of the formulas."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -368,6 +369,14 @@ def test_monitor_last_ignores_patience():
     epochs = [[e._replace(seconds=0) for e in train_run(r).epochs] for r in (run, impatient)]
     assert len(epochs[0]) == 8
     assert epochs[0] == epochs[1]
+
+
+def test_only_one_process_warns_about_patience():
+    run = started(nothing_to_learn())
+    config = replace(run.config, epochs=8, patience=1, **LAST)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", HaarPoolWarning)
+        start_run(run.graphs, config, ProcessGroup(rank=1), progress=False)
 
 
 def test_monitor_last_resumes_without_a_copy_of_the_weights():

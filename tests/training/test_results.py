@@ -2,12 +2,18 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from haarpool.datasets import read_graphs
+from haarpool.training.config import RunConfig
+from haarpool.training.devices import ProcessGroup
+from haarpool.training.results import run_result
+from haarpool.training.run import start_run
+from haarpool.training.train import train_run
 from helpers.commands import run_main
 
 SMALL = ("--arch", "GC8-HP-FC8", "--epochs", 2, "--quiet")
@@ -48,3 +54,12 @@ def test_roc_auc_is_the_mean_over_the_repeats_that_define_it(one_class, ensemble
         members = result["members"]["scores"]["roc_auc"]["test"]
         assert members["each"][1] == [None, None]
         assert members["mean"] == pytest.approx(np.mean(members["each"][0]))
+
+
+def test_published_folds_are_counted_as_folds(tmp_path, monkeypatch):
+    monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
+    rings = read_graphs("rings")
+    graphs = replace(rings, folds=np.arange(len(rings)) % 5)
+    config = RunConfig(arch="GC8-HP-FC8", epochs=1, split="given")
+    result = run_result(train_run(start_run(graphs, config, ProcessGroup(), progress=False)))
+    assert result["repeats"] == result["folds"] == 5

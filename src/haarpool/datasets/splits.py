@@ -26,7 +26,7 @@ class Split(NamedTuple):
 
     Attributes:
         train: Graphs of the training part.
-        validation: Graphs of the validation part, which chooses the epoch.
+        validation: Graphs of the validation part, which may choose the epoch.
         test: Graphs of the test part.
     """
 
@@ -107,8 +107,15 @@ def hold_out(graphs: Graphs, share: float, seed: int = 0) -> Split:
     return _sorted(*_by_class(graphs, order, counts, [sizes]), order[:0])
 
 
-def num_folds(rule: str) -> int | None:
-    """Return K of "kfold:K"; None for other rules."""
+def num_folds(rule: str, graphs: Graphs | None = None) -> int | None:
+    """Return K of "kfold:K", or the number of folds of "given"; None for rules without folds.
+
+    Args:
+        rule: As in `make_splits`.
+        graphs: The dataset, whose published folds "given" means.
+    """
+    if rule == "given" and graphs is not None and graphs.split is None:
+        return None if graphs.folds is None else int(graphs.folds.max()) + 1
     name, _, number = rule.partition(":")
     return int(number) if name == "kfold" and number.isdecimal() else None
 

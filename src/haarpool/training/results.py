@@ -109,7 +109,7 @@ def run_result(run: Run) -> dict[str, Any]:
         "metric": SCORES[task][0],
         "repeats": len(run.results),
         "ensemble": run.config.ensemble,
-        "folds": num_folds(run.config.split),
+        "folds": num_folds(run.config.split, run.graphs),
         "scores": {
             name: {
                 part: _statistics([getattr(r, part).get(name, math.nan) for r in run.results])

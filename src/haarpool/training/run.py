@@ -163,7 +163,8 @@ def start_run(
         strict: Raise an error if a part of a split lacks a class; by default this is a warning.
     """
     check_labels(graphs)
-    if config.monitor == "last" and config.epochs > config.patience != RunConfig.patience:
+    no_effect = config.monitor == "last" and config.epochs > config.patience != RunConfig.patience
+    if no_effect and group.is_main:
         text = "patience has no effect with monitor=last: all epochs are trained"
         warnings.warn(text, HaarPoolWarning, stacklevel=2)
     if (missing := int((~graphs.is_labelled).sum())) and group.is_main:

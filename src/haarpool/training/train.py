@@ -127,8 +127,8 @@ def predict_graphs(run: Run, members: Sequence[Member], graphs: Ints) -> Floats:
     for member in members:
         network = member.network.eval()
         parts = [
-            network(run.batches.take(graphs[rows])).float().cpu()
-            for rows in run.batches.epoch(np.arange(len(graphs)), 8 * run.config.batch_size)
+            network(run.batches.take(chosen)).float().cpu()
+            for chosen in run.batches.chunks(graphs, 8 * run.config.batch_size)
         ]
         outputs.append(to_predictions(torch.cat(parts), network.task, member.scale))
     return average(np.stack(outputs))
