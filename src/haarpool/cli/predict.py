@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+import warnings
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,6 +63,7 @@ def run(arguments: Namespace) -> None:
     done = 0
     with (
         _without_partial_file(),
+        _one_warning_of_unknown_labels(),
         tqdm(desc="predictions", unit=" graphs", disable=hidden, leave=False) as bar,
         _output(arguments.out) as file,
     ):
@@ -83,6 +85,26 @@ def _without_partial_file() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; no file was written") from None
+
+
+@contextmanager
+def _one_warning_of_unknown_labels() -> Iterator[None]:
+    """Show the first warning about labels of nodes, and of edges: every block may repeat it."""
+    from haarpool.datasets.encoding import UnknownLabelWarning
+
+    show, shown = warnings.showwarning, set[str]()
+
+    def show_first(message: Warning | str, *arguments: Any, **options: Any) -> None:
+        if isinstance(message, UnknownLabelWarning):
+            if message.what in shown:
+                return
+            shown.add(message.what)
+            message = message.text
+        show(message, *arguments, **options)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show_first
+        yield
 
 
 @contextmanager

@@ -28,6 +28,19 @@ MAX_LABELS = 256  # columns of one label; rare values share the last one
 _TEXT = {"labels": "node labels", "log_degree": "log degree"}
 
 
+class UnknownLabelWarning(HaarPoolWarning):
+    """Nodes or edges have a label that the training data do not have.
+
+    Attributes:
+        text: The message without their number, which differs between blocks of a dataset.
+        what: "node" or "edge".
+    """
+
+    def __init__(self, share: str, text: str, what: str) -> None:
+        super().__init__(f"{share} {text}")
+        self.text, self.what = text, what
+
+
 @dataclass(frozen=True)
 class FeatureColumns:
     """Features of one kind.
@@ -330,11 +343,12 @@ def _encode(
                     "use text for all labels, or numbers, as in the training data",
                 )
             text = (
-                f"{len(unknown):,} of {len(labels):,} {what}s of {graphs.name} have a label that "
-                f"the training data do not have, such as {labels[row]} in "
-                f"{graphs.where(int(owner[row]))}: it is encoded as zeros"
+                f"{what}s of {graphs.name} have a label that the training data do not have, "
+                f"such as {labels[row]} in {graphs.where(int(owner[row]))}: "
+                "it is encoded as zeros"
             )
-            warnings.warn(text, HaarPoolWarning, stacklevel=3)
+            share = f"{len(unknown):,} of {len(labels):,}"
+            warnings.warn(UnknownLabelWarning(share, text, what), stacklevel=3)
         known_rows = np.flatnonzero(column >= 0)
         features[known_rows, start + column[known_rows]] = 1
         start += len(known)
