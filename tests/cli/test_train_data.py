@@ -2,14 +2,17 @@
 
 import csv
 import json
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
+from haarpool import datasets
 from haarpool.datasets.download import DownloadError
 from helpers.commands import run_main
 from helpers.files import write_rings_tu
@@ -96,7 +99,13 @@ def test_the_only_column_besides_smiles_is_predicted(table):
     data = json.loads(Path("commas/config.json").read_text())["data"]
     assert data["target_names"] == ["oxygen, number"]
     Path("smiles.csv").write_text("\n".join(["smiles", *(row[1] for row in table[1:])]))
-    assert "pass --target COLUMN" in run_main("train", "smiles.csv", *SMALL, code=2).err
+    with mock.patch("haarpool.datasets.smiles.read_smiles") as read:
+        err = run_main("train", "smiles.csv", *SMALL, code=2).err
+    assert err == (
+        "haarpool: expected a column of smiles.csv to predict, got no column besides SMILES; "
+        "add a column of labels to the file\n"
+    )
+    read.assert_not_called()  # molecules take long
     assert "missing labels" not in run_main("info", "smiles.csv").out
 
 
@@ -287,16 +296,21 @@ def test_a_damaged_mutag_is_an_error(workplace, monkeypatch):
 
 
 @pytest.mark.usefixtures("blank_report")
-def test_predictions_for_labels_that_training_did_not_have():
+def test_predictions_for_labels_that_training_did_not_have(monkeypatch):
+    blocks = partial(datasets.stream_graphs, block=50)
+    monkeypatch.setattr(datasets, "stream_graphs", blocks)
     folder = write_rings_tu(Path("data"), "MINE")
     train("data/MINE", *SMALL, "--out", "run")
     path = folder / "MINE_node_labels.txt"
-    _, *others = path.read_text().splitlines()
-    path.write_text("\n".join(["77", *others]))
+    _, *others, _ = path.read_text().splitlines()
+    path.write_text("\n".join(["77", *others, "78"]))  # in two blocks
     predicted = run_main("predict", "run", "data/MINE", "--quiet")
     assert len(predicted.out.splitlines()) == 241
     assert predicted.err.count("\n") == 1
-    assert "a label that the training data do not have, such as 77 in graph 0" in predicted.err
+    assert predicted.err == (
+        "haarpool: nodes of MINE have a label that the training data do not have, "
+        "such as 77 in graph 0: it is encoded as zeros\n"
+    )
 
 
 @pytest.mark.usefixtures("blank_report")

@@ -73,6 +73,14 @@ def test_several_targets_from_a_table_to_predictions(table):
     assert ((probability > 0) & (probability < 1)).all()
 
 
+@pytest.mark.usefixtures("blank_report")
+@pytest.mark.filterwarnings("ignore:a training part has graphs of one class")
+def test_names_of_targets_may_have_spaces_around(table):
+    train("mol.csv", "--target", " oxygen, long ,", *SMALL, "--out", "run")
+    config = json.loads(Path("run/config.json").read_text())
+    assert config["data"]["target_names"] == ["oxygen", "long"]
+
+
 def test_a_target_of_one_class_is_a_warning_or_an_error(table):
     write("one.csv", [["smiles", "a", "b"], *([row[0], i % 2, 0] for i, row in enumerate(table))])
     arguments = ("train", "one.csv", "--target", "a,b", *SMALL)

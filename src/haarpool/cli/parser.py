@@ -108,9 +108,10 @@ def target_columns(arguments: argparse.Namespace) -> tuple[list[str], list[str]]
     columns = columns_to_predict(arguments.source, arguments.root, smiles=arguments.smiles)
     if not arguments.targets:
         return (columns if len(columns) == 1 else []), columns
-    if arguments.targets in columns:  # the name of one column may contain commas
-        return [arguments.targets], columns
-    return [name for name in arguments.targets.split(",") if name], columns
+    text = arguments.targets.strip()
+    if text in columns:  # the name of one column may contain commas
+        return [text], columns
+    return [name.strip() for name in text.split(",") if name.strip()], columns
 
 
 def add_output(command: argparse.ArgumentParser) -> Any:

@@ -278,6 +278,7 @@ def _tied(text: str) -> Any:
 def _read_arguments(arguments: Namespace) -> dict[str, Any]:
     """Return the arguments of `read_graphs`, with absolute paths: a run may be resumed anywhere."""
     from haarpool.datasets import local_source
+    from haarpool.datasets.locations import TABLES
 
     read = {name: getattr(arguments, name) for name in READING}
     read["targets"], columns = target_columns(arguments)
@@ -287,7 +288,15 @@ def _read_arguments(arguments: Namespace) -> dict[str, Any]:
             f"{len(columns)} besides SMILES: {', '.join(columns)}",
             "choose with targets=COLUMN, or several with targets=COLUMN,COLUMN",
         )
-    if (path := local_source(read["source"], read["root"])) is not None:
+    path = local_source(read["source"], read["root"])
+    is_table = path is not None and path.suffix.lower() in TABLES
+    if is_table and not columns and not read["targets"]:
+        raise HaarPoolError(
+            f"a column of {read['source']} to predict",
+            "no column besides SMILES",
+            "add a column of labels to the file",
+        )
+    if path is not None:
         read["source"] = str(path)
     if read["root"] is not None:
         read["root"] = str(Path(read["root"]).resolve())
