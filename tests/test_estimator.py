@@ -316,3 +316,17 @@ def test_errors():
     other = [Data(x=torch.ones(3, 5), edge_index=torch.zeros(2, 0, dtype=torch.long))]
     with pytest.raises(hp.HaarPoolError, match="3 columns 'x'"):
         model.predict(other)
+
+
+@pytest.mark.parametrize("estimator", [HaarClassifier, HaarRegressor])
+def test_the_only_column_of_a_table_besides_smiles_is_predicted(estimator, tmp_path):
+    pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")
+    smiles = ["C" * n + end for n in range(1, 13) for end in ("C", "O")]
+    rows = [f"{text},{int(text.endswith('O'))}" for text in smiles]
+    path = tmp_path / "file.csv"
+    path.write_text("\n".join(["smiles,label", *rows]))
+    model = estimator(**FAST | {"epochs": 1}).fit(path)
+    assert model.predict(path).shape == (24,)
+    path.write_text("\n".join(["smiles,label,other", *(f"{row},1" for row in rows)]))
+    with pytest.raises(hp.HaarPoolError, match=r"expected labels .* pass y="):
+        estimator(**FAST).fit(path)

@@ -101,13 +101,13 @@ def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
 def target_columns(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
     """Return the columns of `--target`, and all columns of a CSV file besides SMILES.
 
-    Without `--target`, the only column is the target.
+    Without `--target`, the target is that of `default_target`.
     """
-    from haarpool.datasets import columns_to_predict
+    from haarpool.datasets import columns_to_predict, default_target
 
     columns = columns_to_predict(arguments.source, arguments.root, smiles=arguments.smiles)
     if not arguments.targets:
-        return (columns if len(columns) == 1 else []), columns
+        return default_target(columns), columns
     text = arguments.targets.strip()
     if text in columns:  # the name of one column may contain commas
         return [text], columns

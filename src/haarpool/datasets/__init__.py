@@ -6,6 +6,7 @@ from haarpool.datasets.reading import (
     as_graphs,
     columns_to_predict,
     default_dataset,
+    default_target,
     read_graphs,
     stream_graphs,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "as_graphs",
     "columns_to_predict",
     "default_dataset",
+    "default_target",
     "find_dataset",
     "is_available",
     "known_datasets",

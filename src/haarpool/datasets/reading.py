@@ -159,9 +159,11 @@ def as_graphs(graphs: Any, task: Task | None = None, *, labels: bool = True) -> 
     """Convert graphs in any form.
 
     Args:
-        graphs: `Graphs`, a list of PyG `Data`, a PyG dataset, or a source of `read_graphs`.
-        task: The task of a list or a dataset of PyG with labels; by default what these look like.
-        labels: False leaves out the `y` of a list or a dataset of PyG, so that it may be anything.
+        graphs: `Graphs`, a list of PyG `Data`, a PyG dataset, or a source of `read_graphs`. The
+            labels of a CSV file are the only column besides SMILES; none if there are several.
+        task: The task of a list or a dataset of PyG with labels, or of a CSV file; by default what
+            the labels look like.
+        labels: False leaves out the labels of these, so that they may be anything.
 
     Example:
         >>> len(as_graphs("rings"))
@@ -170,6 +172,8 @@ def as_graphs(graphs: Any, task: Task | None = None, *, labels: bool = True) -> 
     if isinstance(graphs, Graphs):
         return check_targets(graphs)
     if isinstance(graphs, str | PathLike):
+        if labels and (target := default_target(columns_to_predict(graphs))):
+            return _read(graphs, task=task, targets=target)
         return _read(graphs, labels=labels)
     from haarpool.datasets.data_list import from_data_list
 
@@ -198,6 +202,15 @@ def columns_to_predict(
     if path is None or path.suffix.lower() not in TABLES:
         return []
     return columns_besides(path, smiles)
+
+
+def default_target(columns: Sequence[str]) -> list[str]:
+    """Return what is predicted if no column is named: the only one; [] if there are several.
+
+    Args:
+        columns: The columns of `columns_to_predict`.
+    """
+    return list(columns) if len(columns) == 1 else []
 
 
 def default_dataset(root: Source | None = None) -> str:
