@@ -208,9 +208,9 @@ def make_tables(path: Path, peer: Path) -> dict[str, str]:
         name = f"{plan.dataset}, {'%' if percent else SHORT_NAMES[METRICS[plan.dataset]]}"
         name += ", scaffold split" * (plan.rule == "scaffold")
         columns = (one, five, peer_one, peer_five)
-        if not any(columns):
-            continue
         texts = [_mean(each, percent, plan.repeats) for each in columns]
+        if set(texts) == {NOT_MEASURED}:
+            continue
         summary.append([name, *(text.partition(" ")[0] for text in texts)])
         gain = difference(plan, one, plain)
         if gain and METRICS[plan.dataset] not in LOWER_IS_BETTER and plan.rule == "random":
