@@ -518,3 +518,18 @@ def test_the_browser_finds_defects(browse):
     assert screen["scroll"] <= screen["width"]
     assert len(console) == len(WIDTHS) * len(SCHEMES)  # one in each frame
     assert "broken" in console[0]
+
+
+@pytest.mark.parametrize(
+    ("rule", "folds", "own"),
+    [
+        ("kfold:3", 3, "split and initial"),
+        ("given", 3, "split and initial"),
+        ("given", None, "initial"),
+    ],
+)
+def test_what_differs_between_repeats(rule, folds, own):
+    run = record(repeats=3)
+    config = run.config | {"training": run.config["training"] | {"split": rule}}
+    page = render_report(replace(run, config=config, result=run.result | {"folds": folds}))
+    assert f"repeats, each with its own {own} weights." in page
