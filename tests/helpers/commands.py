@@ -10,7 +10,7 @@ import sys
 import sysconfig
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
@@ -189,6 +189,17 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().split(")")[-1].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def still_alive(pids: Iterable[int], seconds: float = 10) -> list[int]:
+    """The processes that have not ended after some seconds.
+
+    The tracker of multiprocessing ends by itself, a moment after the process that started it.
+    """
+    pids, limit = list(pids), time.monotonic() + seconds
+    while (left := [pid for pid in pids if is_alive(pid)]) and time.monotonic() < limit:
+        time.sleep(0.05)
+    return left
 
 
 def children_of(pid: int) -> list[int]:
