@@ -86,10 +86,7 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     "short": SHORT,
     "short, rate 0.004": SHORT | {"lr": 0.004},
     "short, walks": SHORT | {"features": "auto+walks"},
-    "short, decay 0.3": SHORT | {"weight_decay": 0.3},
-    "short, 32 wide": SHORT | {"arch": "haarnet:width=32"},
     "short, three convolutions": SHORT | {"arch": "haarnet:depth=3"},
-    "net, walks": NET | {"features": "auto+walks"},
 }
 
 
