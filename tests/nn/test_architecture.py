@@ -67,8 +67,10 @@ def strings(draw):
         st.one_of(conv, st.sampled_from(list(set(POOLINGS) - {"HP", "EIG"}))), max_size=3
     )
     linear = st.lists(st.builds(lambda r, w: f"{r}FC{w}", repeat, number), max_size=3)
-    parts = [*draw(chain), *draw(rest), draw(st.sampled_from(list(READOUTS))), *draw(linear)]
-    return "-".join(parts)
+    readouts = st.lists(st.sampled_from(list(READOUTS)), max_size=2)
+    join = draw(st.sampled_from([[], ["2GC8", "JK"]]))
+    layers = [*draw(chain), *draw(readouts), *draw(rest), *join]
+    return "-".join([*layers, draw(st.sampled_from(list(READOUTS))), *draw(linear)])
 
 
 @given(strings())
@@ -92,7 +94,10 @@ WRONG = {
     "99999999GC8-HP": ("numbers up to 65,536", "»99999999GC8«-HP", "2GC64"),
     "GC064-HP": ("width", "»GC064«-HP", "GC64"),
     "GC64-MP-HP-FC64": ("after MP", "GC64-MP-»HP«-FC64", "before MP"),
-    "GC64-HP-MP-AP": ("after MP", "»AP«", "before MP"),
+    "GC64-MP-GC64-AP-GC64": ("after AP, the last readout", "AP-»GC64«", "before AP"),
+    "HP-JK-FC64": ("directly after convolutions", "HP-»JK«-FC64", "3GC64-JK"),
+    "JK-SUM": ("directly after convolutions", "»JK«-SUM", "3GC64-JK"),
+    "GC64-JK8-SUM": ("without a width", "GC64-»JK8«-SUM", "write JK"),
     "GC64-SUM-GC64": ("after SUM", "»GC64«", "before SUM"),
     "GC64-HP-FC64-GC64": ("after FC64", "»GC64«", "before the linear"),
     "GC64-HP-FC64-MP": ("after FC64", "»MP«", "before the linear"),
@@ -129,6 +134,7 @@ TOO_LARGE = {
     "2GC65536-HP-FC64": 65536 + 65536**2 + 65536 * 64,
     "9999GC4096-HP-FC4096": 4096 + 9998 * 4096**2,
     "GC8-HP-2FC65536": 8 + 8 * 65536 + 65536**2,
+    "999GC64-JK-MP-AP-FC65536": 64 + 998 * 64**2 + 2 * 999 * 64 * 65536,
 }
 
 
@@ -153,6 +159,7 @@ def test_too_many_weights_by_the_default_width(text):
 @pytest.mark.parametrize("text", [
     "GC65536-HP-FC65536", "haarnet:width=128,levels=0", "haarnet:width=96,levels=3,coarse_depth=4",
     "3GC256-HP-2FC256-FC128", "2GC256-HP-FC256-FC1024-FC2048", "2GC512-HP-GC384-HP-FC128-FC256",
+    "MP-4GC256-JK-MP-GC512-JK-AP-SUM-FC512-FC2048",
 ])  # fmt: skip
 def test_the_number_of_weights_is_about_that_of_the_network(text):
     with torch.device("meta"):

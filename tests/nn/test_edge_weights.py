@@ -42,7 +42,7 @@ def test_weights_of_the_data_reach_the_first_convolution(token):
 def test_weights_of_the_coarse_graph_reach_the_next_convolution(pool, token):
     model = build_model(f"GC8-{pool}-{token}8-SUM", FEATURES, 2, num_clusters=4).eval()
     batch = batch_for(model)
-    first, stage, conv = model.stages
+    first, stage, conv, _ = model.stages
     before, seen, out = outputs_of(first), inputs_of(conv.conv), outputs_of(conv)
     model(batch)
     (x, (edges, weight, *_)), (state,) = seen[0], before

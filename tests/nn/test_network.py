@@ -13,7 +13,7 @@ from torch_geometric.utils import erdos_renyi_graph
 from haarpool import HaarPoolError
 from haarpool.data import AddHaarChain
 from haarpool.nn import Architecture, Network, build_model
-from haarpool.nn.architecture import CONVOLUTIONS, LINEAR, POOLINGS, READOUTS, TOKENS
+from haarpool.nn.architecture import CONVOLUTIONS, JOINS, LINEAR, POOLINGS, READOUTS, TOKENS
 from haarpool.nn.build import AUTHORS
 from haarpool.nn.stages import Convolution
 from helpers.gpu import never_waiting
@@ -44,6 +44,7 @@ EVERY_TOKEN = [
     *[f"GIN8-HP-GIN8-{readout}-FC16" for readout in READOUTS],
     "GC8-HP-EIG-GC8-HP-FC8",
     "GC8-HP-GC8-SP-MP",
+    "SUM-2GIN8-JK-SUM-AP-HP-GC8-JK-MP-FC8",
     "SUM",
 ]
 
@@ -351,12 +352,13 @@ def test_a_trained_network_exports_over_plain_tensors(text):
 # The smallest network of each token. All other tokens compile with graph breaks.
 TOKEN_NETWORKS = {
     **{token: f"{token}4-SUM" for token in CONVOLUTIONS},
+    **{token: f"GC4-{token}-SUM" for token in JOINS},
     **{token: f"{token}-SUM" for token in POOLINGS},
     **{token: token for token in READOUTS},
     **{token: f"SUM-{token}4" for token in LINEAR},
 }
-COMPILES = {*CONVOLUTIONS, "HP", "EIG", "SP", "TP", "MP", "AP", "SUM", "FC"}
-EXPORTS = {*CONVOLUTIONS, "HP", "EIG", "MP", "AP", "SUM", "S2S", "FC"}
+COMPILES = {*CONVOLUTIONS, *JOINS, "HP", "EIG", "SP", "TP", "MP", "AP", "SUM", "FC"}
+EXPORTS = {*CONVOLUTIONS, *JOINS, "HP", "EIG", "MP", "AP", "SUM", "S2S", "FC"}
 NOT_CAPTURED = (torch._dynamo.exc.TorchDynamoException, RuntimeError, IndexError)
 
 

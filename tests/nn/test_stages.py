@@ -74,6 +74,8 @@ def test_a_ratio_of_one_is_an_error():
     """PyG takes it for a number of nodes."""
     with pytest.raises(HaarPoolError, match=r"ratio in \(0, 1\)"):
         build_model("GC8-TP-SUM", FEATURES, 2, ratio=1.0)
+    with pytest.raises(HaarPoolError, match=r"cluster_ratio in \(0, 1\)"):
+        build_model("GC8-DP-SUM", FEATURES, 2, cluster_ratio=1.0)
 
 
 def test_sagpool_scores_with_a_gcn():
@@ -81,14 +83,44 @@ def test_sagpool_scores_with_a_gcn():
     assert type(stage.pool.gnn) is GCNConv
 
 
-def test_number_of_clusters_halves():
-    model = build_model("GC8-DP-GC8-STRUCT-LAP-DP-STRUCT-SUM", FEATURES, 2, num_clusters=5)
+@pytest.mark.parametrize(
+    ("first", "ratio", "expected"),
+    [(5, {}, [5, 2, 1, 1]), (155, {"cluster_ratio": 0.25}, [155, 38, 9, 2])],
+)
+def test_number_of_clusters_of_the_next_poolings(first, ratio, expected):
+    arch = "GC8-DP-GC8-STRUCT-LAP-DP-STRUCT-SUM"
+    model = build_model(arch, FEATURES, 2, num_clusters=first, **ratio)
     poolings = [stage.pool for stage in model.stages if hasattr(stage, "pool")]
     numbers = [pool.num_clusters for pool in poolings if not isinstance(pool, LaPool)]
-    assert numbers == [5, 2, 1, 1]
+    assert numbers == expected
     states = outputs_of(model.stages[3])
     model(batch_for(model))
-    assert states[0].batch.bincount().tolist() == [2] * len(SIZES)
+    assert states[0].batch.bincount().tolist() == [expected[1]] * len(SIZES)
+
+
+def test_joined_outputs_and_several_readouts():
+    model = build_model("SUM-GC8-2GC4-JK-MP-SP-AP-FC51", FEATURES, 2).eval()
+    first, joined, middle, _, last = model.stages
+    outputs = [outputs_of(convolution) for convolution in joined.convolutions]
+    rows = [outputs_of(stage) for stage in (first, middle, last)]
+    states, seen = outputs_of(joined), inputs_of(model.linear[0])
+    batch = batch_for(model)
+    model(batch)
+    assert torch.equal(states[0].x, torch.cat([one[0].x for one in outputs], 1))
+    assert states[0].x.shape[1] == 16
+    assert_close(rows[0][0], scatter(batch.x, batch.batch, dim_size=len(SIZES), reduce="sum"))
+    assert model.adapter.in_features == FEATURES + 2 * 16
+    row = torch.cat([one[0] for one in rows], 1)
+    assert torch.equal(seen[0][0], model.adapter(row).relu())
+
+
+def test_joined_convolutions_are_the_same_as_without():
+    torch.manual_seed(0)
+    joined = build_model("3GC8-JK-SUM", FEATURES, 2)
+    torch.manual_seed(0)
+    plain = build_model("3GC8-SUM", FEATURES, 2)
+    for one, other in zip(joined.stages[0].convolutions, plain.stages, strict=False):
+        assert torch.equal(one.conv.lin.weight, other.conv.lin.weight)
 
 
 def test_number_of_modes():
@@ -104,18 +136,18 @@ def test_number_of_modes():
 
 def test_sorted_nodes_and_set2set():
     model = build_model("GC8-SORT", FEATURES, 2, sorted_nodes=7)
-    rows = outputs_of(model.readout)
+    rows = outputs_of(model.stages[-1])
     model(batch_for(model))
     assert rows[0].shape == (len(SIZES), 7 * 8)
     assert model.linear[0].in_features == 7 * 8
     model = build_model("GC8-S2S", FEATURES, 2)
-    assert model.readout.processing_steps == 3
+    assert model.stages[-1].aggregation.processing_steps == 3
     assert model.linear[0].in_features == 16
 
 
 def test_dropout_before_a_last_layer_that_is_the_only_one():
     model = build_model("GC64-SUM", FEATURES, 2, dropout=0.9)
-    readout, seen = outputs_of(model.readout), inputs_of(model.linear[0])
+    readout, seen = outputs_of(model.stages[-1]), inputs_of(model.linear[0])
     batch = batch_for(model, (30, 30))
     model(batch)
     kept = seen[0][0] != 0
@@ -128,7 +160,7 @@ def test_dropout_before_a_last_layer_that_is_the_only_one():
 
 def test_relu_behind_the_adapter():
     model = build_model("GC8-SUM-FC16-FC4", FEATURES, 2).eval()
-    readout, seen = outputs_of(model.readout), inputs_of(model.linear[0])
+    readout, seen = outputs_of(model.stages[-1]), inputs_of(model.linear[0])
     model(batch_for(model))
     before, after = model.adapter(readout[0]), seen[0][0]
     assert (before < 0).any()

@@ -43,7 +43,8 @@ def test_wrong_options(settings, words):
         RunConfig(**settings)
 
 
-AMONG = "expected options of poolings among ratio, num_clusters, num_modes, sorted_nodes, relaxed"
+NAMES = "ratio, num_clusters, cluster_ratio, num_modes, sorted_nodes, relaxed"
+AMONG = f"expected options of poolings among {NAMES}"
 EXAMPLE = "pass for example --pooling ratio=0.8"
 
 
@@ -57,6 +58,11 @@ EXAMPLE = "pass for example --pooling ratio=0.8"
         (
             "num_clusters=100000",
             "expected num_clusters of --pooling in 1..1024, got 100000; pass a whole number",
+        ),
+        (
+            "cluster_ratio=2",
+            "expected cluster_ratio of --pooling in (0, 1), got 2; pass for example --pooling "
+            "cluster_ratio=0.8",
         ),
         ("num_modes=0", "expected num_modes of --pooling in 1..64, got 0; pass a whole number"),
         (

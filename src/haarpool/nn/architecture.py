@@ -19,6 +19,7 @@ CONVOLUTIONS = {
     "GAT": "graph attention",
     "CHEB": "Chebyshev polynomials",
 }
+JOINS = {"JK": "jumping knowledge"}
 CHAIN_POOLINGS = {"HP": "HaarPooling", "EIG": "EigenPool"}  # the poolings that need a chain
 OTHER_POOLINGS = {
     "SP": "SAGPool",
@@ -35,9 +36,10 @@ READOUTS = {
     "SUM": "global sum",
     "S2S": "Set2Set",
     "SORT": "SortPooling",
+    "DGCNN": "SortPooling with convolutions",
 }
 LINEAR = {"FC": "linear layer, named by its input width"}
-TOKENS = CONVOLUTIONS | POOLINGS | READOUTS | LINEAR
+TOKENS = CONVOLUTIONS | JOINS | POOLINGS | READOUTS | LINEAR
 HAARNET = "haarnet"
 DEFAULT_WIDTH = 64  # of layers that name none
 MAX_WIDTH = 2**16
@@ -64,7 +66,8 @@ class Block:
         object.__setattr__(self, "repeat", whole_number("repeat", self.repeat, 1, MAX_WIDTH))
         if self.width is not None:
             object.__setattr__(self, "width", whole_number("width", self.width, 1, MAX_WIDTH))
-        if self.token in POOLINGS | READOUTS and (self.width is not None or self.repeat != 1):
+        has_sizes = self.width is not None or self.repeat != 1
+        if has_sizes and self.token not in CONVOLUTIONS | LINEAR:
             raise HaarPoolError(
                 f"{self.token} without a width and without a repeat",
                 f"Block({self.token!r}, {self.width!r}, {self.repeat!r})",
@@ -81,15 +84,17 @@ class Architecture:
     """A network as a value; `build_model` makes a network from it.
 
     A part is `[repeat]TOKEN[width]`, and parts are joined by hyphens. Convolutions and poolings
-    come first, in any order, then at most one global readout, then linear layers:
+    come first, in any order, then a global readout, then linear layers:
 
         GC, GIN, SAGE, GAT, CHEB      convolutions of that width
+        JK                            the outputs of all convolutions directly before it, joined
         HP, EIG                       HaarPooling and EigenPool, one level of the chain each
         SP, TP, EP, DP, STRUCT, LAP   other poolings
-        MP, AP, SUM, S2S, SORT        global readouts
+        MP, AP, SUM, S2S, SORT, DGCNN global readouts
         FC                            a linear layer; its width is that of its *input*
 
-    Without a global readout the last HP or EIG must leave one node per graph.
+    Without a global readout the last HP or EIG must leave one node per graph. Further readouts may
+    stand anywhere before the linear layers, which read the rows of all readouts.
 
     Attributes:
         blocks: The parts.
@@ -128,7 +133,7 @@ class Architecture:
             )
         object.__setattr__(self, "blocks", blocks)
         for i, block in enumerate(blocks):
-            self._check_order(block, blocks[:i], self._mark(i))
+            self._check_order(block, blocks[:i], blocks[i + 1 :], self._mark(i))
         tokens = {block.token for block in blocks}
         if not tokens & {*READOUTS} and (tokens & {*OTHER_POOLINGS} or not self.num_levels):
             raise HaarPoolError(
@@ -139,8 +144,10 @@ class Architecture:
         _check_weights(self)
 
     @staticmethod
-    def _check_order(block: Block, previous: tuple[Block, ...], marked_text: str) -> None:
-        """Raise an error if a block cannot come after the previous ones."""
+    def _check_order(
+        block: Block, previous: tuple[Block, ...], following: tuple[Block, ...], marked_text: str
+    ) -> None:
+        """Raise an error if a block cannot come between these ones."""
 
         def last(tokens: Iterable[str]) -> str | None:
             return next((str(b) for b in reversed(previous) if b.token in tokens), None)
@@ -149,11 +156,18 @@ class Architecture:
             raise HaarPoolError(
                 f"only FC after {linear}", marked_text, "move it before the linear layers"
             )
-        if block.token not in LINEAR and (readout := last(READOUTS)):
+        is_read = any(other.token in READOUTS for other in following)
+        if block.token not in LINEAR | READOUTS and not is_read and (readout := last(READOUTS)):
             raise HaarPoolError(
-                f"only FC after {readout}, which leaves one row per graph",
+                f"only FC after {readout}, the last readout",
                 marked_text,
-                f"move it before {readout}, or leave {readout} out",
+                f"move it before {readout}, or add a readout after it",
+            )
+        if block.token in JOINS and not (previous and previous[-1].token in CONVOLUTIONS):
+            raise HaarPoolError(
+                f"{block.token} directly after convolutions",
+                marked_text,
+                f"write for example 3GC64-{block.token}",
             )
         if block.token in CHAIN_POOLINGS and (pooling := last(OTHER_POOLINGS)):
             raise HaarPoolError(
@@ -186,16 +200,22 @@ class Architecture:
     @property
     def num_weights(self) -> int:
         """Number of weights between layers that name their widths, about."""
-        total, before = 0, Block("FC", 1)
+        total, before, joined, rows, is_linear = 0, 1, 0, 0, False
         for block in self.blocks:
-            if block.token not in CONVOLUTIONS | LINEAR:
-                continue
-            width, width_before = block.width or 1, before.width or 1
-            # The first linear layer is named by the width that it reads.
-            if block.token in CONVOLUTIONS or before.token in LINEAR or width != width_before:
-                total += width_before * width
-            total += (block.repeat - 1) * width**2
-            before = block
+            width = block.width or 1
+            if block.token in READOUTS:
+                rows += before
+            elif block.token in JOINS:
+                before = joined
+            elif block.token in CONVOLUTIONS | LINEAR:
+                if block.token in LINEAR and not is_linear:
+                    before, is_linear = rows or before, True
+                    # The first linear layer is named by the width that it reads.
+                    total -= before * width if before == width else 0
+                total += before * width + (block.repeat - 1) * width**2
+                before = width
+            is_convolution = block.token in CONVOLUTIONS
+            joined = joined + block.repeat * width if is_convolution else 0
         return total
 
     def with_width(self, width: int) -> Architecture:
@@ -370,7 +390,7 @@ def _parse_block(part: str, marked_text: str) -> Block:
     if int(width or 1) > MAX_WIDTH or int(repeat or 1) > MAX_WIDTH:
         example = f"write for example 2{token}64"
         raise HaarPoolError(f"numbers up to {MAX_WIDTH:,}", marked_text, example)
-    if token in POOLINGS | READOUTS and (width or repeat):
+    if token not in CONVOLUTIONS | LINEAR and (width or repeat):
         raise HaarPoolError(
             f"{token} without a width and without a repeat", marked_text, f"write {token}"
         )

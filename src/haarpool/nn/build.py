@@ -16,6 +16,7 @@ from haarpool.errors import HaarPoolError
 from haarpool.nn.architecture import (
     CONVOLUTIONS,
     DEFAULT_WIDTH,
+    JOINS,
     LINEAR,
     POOLINGS,
     READOUTS,
@@ -28,7 +29,14 @@ from haarpool.nn.architecture import (
 from haarpool.nn.haar_net import HaarNet
 from haarpool.nn.network import Network
 from haarpool.nn.sequential import SequentialNetwork
-from haarpool.nn.stages import Convolution, PoolingOptions, make_pooling, make_readout
+from haarpool.nn.stages import (
+    Convolution,
+    JumpingKnowledge,
+    PoolingOptions,
+    Readout,
+    make_pooling,
+    make_readout,
+)
 
 Ties = Literal["authors"] | Sequence[int] | None
 
@@ -54,6 +62,7 @@ def build_model(
     width: int = DEFAULT_WIDTH,
     ratio: float = 0.5,
     num_clusters: int = 16,
+    cluster_ratio: float = 0.5,
     num_modes: int = 2,
     sorted_nodes: int = 30,
     relaxed: bool = False,
@@ -84,10 +93,12 @@ def build_model(
             is only one.
         width: Width of convolutions and linear layers without a number.
         ratio: Share of nodes in (0, 1) that SP and TP keep.
-        num_clusters: Clusters of DP and STRUCT; the second of them in a network has half as many,
-            and so on.
+        num_clusters: Clusters of the first DP or STRUCT.
+        cluster_ratio: Share of the clusters in (0, 1) that the next DP or STRUCT has, and so on;
+            0.25 in the paper of DiffPool.
         num_modes: Eigenvectors per cluster of EIG.
-        sorted_nodes: Nodes of each graph that SORT keeps; smaller graphs are padded with zeros.
+        sorted_nodes: Nodes of each graph that SORT and DGCNN keep; smaller graphs are padded with
+            zeros.
         relaxed: Rule of LAP for centroids, see `LaPool`.
         standardize: Columns of `data.x` that are standardised; `Network.fit_inputs` computes their
             mean and standard deviation.
@@ -120,10 +131,15 @@ def build_model(
             standardize=standardize,
             standardize_edges=standardize_edges,
         )
+
+    def share(name: str, value: float) -> float:
+        return real_number(name, value, 0, 1, includes_minimum=False, remedy=f"pass {name}=0.5")
+
     options = PoolingOptions(
         domain=domain,
-        ratio=real_number("ratio", ratio, 0, 1, includes_minimum=False, remedy="pass ratio=0.5"),
+        ratio=share("ratio", ratio),
         num_clusters=whole_number("num_clusters", num_clusters),
+        cluster_ratio=share("cluster_ratio", cluster_ratio),
         num_modes=whole_number("num_modes", num_modes),
         relaxed=choice("relaxed", relaxed, (True, False)),
     )
@@ -133,15 +149,13 @@ def build_model(
     complete = arch.with_width(width)  # an error if it has too many weights
     dropout = real_number("dropout", dropout, 0, 1, remedy="pass for example dropout=0.5")
     # The order in which layers are made decides the weights of a seed.
-    stages, channels = _make_stages(arch, in_channels, width, options, tied)
-    readout, channels = _make_readout(arch, channels, sorted_nodes)
+    stages, channels = _make_stages(arch, in_channels, width, options, tied, sorted_nodes)
     adapter, linear = _make_linear(arch, channels, width, out_channels)
     return SequentialNetwork(
         complete,
         in_channels,
         out_channels,
         stages=stages,
-        readout=readout,
         adapter=adapter,
         linear=linear,
         task=task,
@@ -153,10 +167,16 @@ def build_model(
 
 
 def _make_stages(
-    arch: Architecture, channels: int, width: int, options: PoolingOptions, tied: Ties
+    arch: Architecture,
+    channels: int,
+    width: int,
+    options: PoolingOptions,
+    tied: Ties,
+    sorted_nodes: int,
 ) -> tuple[ModuleList, int]:
-    """Make convolutions and poolings; return them and the number of columns of their output."""
-    stages, convolutions = ModuleList(), dict[int, Convolution]()
+    """Make all stages; return them and the number of columns that the linear layers read."""
+    stages, convolutions, row_channels = ModuleList(), dict[int, Convolution](), 0
+    last_convolutions: list[Convolution] = []  # those directly before the next layer
     numbers, tokens = iter(_weight_numbers(arch, tied)), Counter[str]()
     for block in arch.layers():
         if block.token in CONVOLUTIONS:
@@ -166,25 +186,26 @@ def _make_stages(
                 convolutions[number] = Convolution(*signature)
             convolutions[number].check_signature(*signature)
             stages.append(convolutions[number])
+            last_convolutions.append(convolutions[number])
             channels = block.width or width
+        elif block.token in JOINS:
+            del stages[-len(last_convolutions) :]
+            stages.append(JumpingKnowledge(last_convolutions))
+            channels = sum(convolution.signature[-1] for convolution in last_convolutions)
+        elif block.token in READOUTS:
+            aggregation, columns = make_readout(block.token, channels, sorted_nodes)
+            stages.append(Readout(aggregation))
+            row_channels += columns
         elif block.token in POOLINGS:
             level = tokens["HP"] + tokens["EIG"]
-            num_clusters = max(1, options.num_clusters >> (tokens["DP"] + tokens["STRUCT"]))
-            current = replace(options, num_clusters=num_clusters)
-            stages.append(make_pooling(block.token, channels, level, current))
+            stages.append(make_pooling(block.token, channels, level, options))
             channels *= options.num_modes if block.token == "EIG" else 1
+            if block.token in ("DP", "STRUCT"):
+                num_clusters = max(1, int(options.num_clusters * options.cluster_ratio))
+                options = replace(options, num_clusters=num_clusters)
+        last_convolutions = last_convolutions if block.token in CONVOLUTIONS else []
         tokens[block.token] += 1
-    return stages, channels
-
-
-def _make_readout(
-    arch: Architecture, channels: int, sorted_nodes: int
-) -> tuple[Module | None, int]:
-    """Make the global readout, if any; return it and the number of columns of its output."""
-    for block in arch.blocks:
-        if block.token in READOUTS:
-            return make_readout(block.token, channels, sorted_nodes)
-    return None, channels
+    return stages, row_channels or channels
 
 
 def _make_linear(

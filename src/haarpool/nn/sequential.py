@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.nn import Module, ModuleList
 from torch.nn.functional import dropout
@@ -16,18 +17,17 @@ from haarpool.nn.architecture import Architecture
 from haarpool.nn.inputs import num_graphs, tensors_of
 from haarpool.nn.network import Network
 from haarpool.nn.peers.eigenpool import AddEigenModes
-from haarpool.nn.stages import ChainPooling, LayerState, read_out
+from haarpool.nn.stages import ChainPooling, LayerState, Readout
 
 
 class SequentialNetwork(Network):
-    """Convolutions and poolings, a readout, linear layers; `build_model` makes it.
+    """Convolutions, poolings and readouts, then linear layers; `build_model` makes it.
 
     Args:
         arch: The architecture.
         in_channels: Number of columns of `data.x`.
         out_channels: Number of classes, or of values to predict.
-        stages: Convolutions and poolings.
-        readout: Aggregation over the nodes of each graph, or `None`.
+        stages: Convolutions, poolings and readouts.
         adapter: Linear layer to the width of the first FC, or `None`.
         linear: Linear layers.
         task: See `build_model`.
@@ -50,7 +50,6 @@ class SequentialNetwork(Network):
         out_channels: int,
         *,
         stages: ModuleList,
-        readout: Module | None,
         adapter: Module | None,
         linear: ModuleList,
         task: Task,
@@ -64,8 +63,7 @@ class SequentialNetwork(Network):
         )
         self.dropout, self.num_modes = dropout, num_modes
         # The order of modules is that of the parameters in checkpoints and optimizers.
-        self.stages, self.linear = stages, linear
-        self.readout, self.adapter = readout, adapter
+        self.stages, self.linear, self.adapter = stages, linear, adapter
 
     @property
     def has_static_shapes(self) -> bool:
@@ -73,7 +71,7 @@ class SequentialNetwork(Network):
 
         Other poolings choose their clusters by values, and other convolutions scatter.
         """
-        static = {"GC", "GIN", "SAGE", "HP", "EIG", "MP", "AP", "SUM", "FC"}
+        static = {"GC", "GIN", "SAGE", "JK", "HP", "EIG", "MP", "AP", "SUM", "FC"}
         return all(block.token in static for block in self.arch.blocks)
 
     def _add_chain(self, **parameters: Any) -> BaseTransform:
@@ -83,7 +81,7 @@ class SequentialNetwork(Network):
 
     def reset_parameters(self) -> None:
         """Reset the weights of all layers."""
-        for module in (*self.stages, self.adapter, self.readout, *self.linear):
+        for module in (*self.stages, self.adapter, *self.linear):
             if hasattr(module, "reset_parameters"):
                 module.reset_parameters()
 
@@ -105,13 +103,15 @@ class SequentialNetwork(Network):
         data = tensors_of(data)
         self.check(data)
         state = LayerState.of_input(self.standardize(data["x"]), data, padded=padded)
+        rows = []
         for stage in self.stages:
-            state = stage(state, data)
+            if isinstance(stage, Readout):
+                rows.append(stage(state, num_graphs(data)))
+            else:
+                state = stage(state, data)
         if state.auxiliary is not None:
             self.auxiliary = state.auxiliary
-        x = state.x
-        if self.readout is not None:
-            x = read_out(self.readout, state, num_graphs(data))
+        x = torch.cat(rows, -1) if rows else state.x
         return self._forward_linear(x[:-1] if padded else x)
 
     def _forward_linear(self, x: Tensor) -> Tensor:

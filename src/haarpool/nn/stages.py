@@ -5,7 +5,7 @@ Poolings and readouts are PyG's classes where PyG has them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from haarpool.haar.operators import Rows, gather_sum
 from haarpool.nn.convolutions import Graph, make_convolution
 from haarpool.nn.inputs import Tensors, chains_of
 from haarpool.nn.neighbours import Neighbours
+from haarpool.nn.peers.dgcnn import SortConvolution
 from haarpool.nn.peers.diffpool import DiffPool
 from haarpool.nn.peers.eigenpool import EigenPooling
 from haarpool.nn.peers.lapool import LaPool
@@ -142,6 +143,31 @@ class Convolution(torch.nn.Module):
         return state._replace(x=self.conv(state.x, state.graph()).relu())
 
 
+class JumpingKnowledge(torch.nn.Module):
+    """Convolutions whose outputs are joined, as in jumping knowledge networks.
+
+    Args:
+        convolutions: The convolutions, each of which reads the output of the one before.
+    """
+
+    def __init__(self, convolutions: Iterable[Convolution]) -> None:
+        super().__init__()
+        self.convolutions: Any = torch.nn.ModuleList(convolutions)
+
+    def reset_parameters(self) -> None:
+        """Reset the weights."""
+        for convolution in self.convolutions:
+            convolution.reset_parameters()
+
+    def forward(self, state: LayerState, data: Tensors) -> LayerState:
+        """Return all outputs side by side."""
+        outputs = []
+        for convolution in self.convolutions:
+            state = convolution(state, data)
+            outputs.append(state.x)
+        return state._replace(x=torch.cat(outputs, -1))
+
+
 class PoolingStage(torch.nn.Module):
     """A pooling layer as a stage of a network.
 
@@ -233,6 +259,7 @@ class PoolingOptions:
     domain: Domain
     ratio: float
     num_clusters: int
+    cluster_ratio: float
     num_modes: int
     relaxed: bool = False
 
@@ -271,19 +298,37 @@ class SumReadout(torch.nn.Module):
         super().__init__()
         self.mean = mean
 
+    def reset_parameters(self) -> None:
+        """Do nothing: there are no weights."""
+
     def forward(self, state: LayerState, num_graphs: int) -> Tensor:
         """Return one row per graph."""
         total = state.sum_nodes(state.x, num_graphs)
         return total / state.count_nodes(num_graphs).to(total.dtype) if self.mean else total
 
 
-def read_out(readout: torch.nn.Module, state: LayerState, num_graphs: int) -> Tensor:
-    """Apply a readout: a `SumReadout` or an aggregation of PyG."""
-    if isinstance(readout, SumReadout):
-        summed: Tensor = readout(state, num_graphs)
-        return summed
-    result: Tensor = readout(state.x, state.batch, dim_size=num_graphs)
-    return result
+class Readout(torch.nn.Module):
+    """A global readout: one row per graph, which the linear layers read.
+
+    Args:
+        aggregation: A `SumReadout` or an aggregation of PyG.
+    """
+
+    def __init__(self, aggregation: Any) -> None:
+        super().__init__()
+        self.aggregation = aggregation
+
+    def reset_parameters(self) -> None:
+        """Reset the weights."""
+        self.aggregation.reset_parameters()
+
+    def forward(self, state: LayerState, num_graphs: int) -> Tensor:
+        """Return one row per graph."""
+        if isinstance(self.aggregation, SumReadout):
+            summed: Tensor = self.aggregation(state, num_graphs)
+            return summed
+        result: Tensor = self.aggregation(state.x, state.batch, dim_size=num_graphs)
+        return result
 
 
 def make_readout(token: str, in_channels: int, sorted_nodes: int) -> tuple[torch.nn.Module, int]:
@@ -292,7 +337,7 @@ def make_readout(token: str, in_channels: int, sorted_nodes: int) -> tuple[torch
     Args:
         token: Token of the readout.
         in_channels: Number of columns of its input.
-        sorted_nodes: Nodes of each graph that SORT keeps.
+        sorted_nodes: Nodes of each graph that SORT and DGCNN keep.
 
     Returns:
         The aggregation and the number of columns of its output.
@@ -303,4 +348,7 @@ def make_readout(token: str, in_channels: int, sorted_nodes: int) -> tuple[torch
         return Set2Set(in_channels, processing_steps=3), 2 * in_channels
     if token == "SORT":
         return SortAggregation(sorted_nodes), sorted_nodes * in_channels
+    if token == "DGCNN":
+        convolution = SortConvolution(in_channels, sorted_nodes)
+        return convolution, convolution.out_channels
     return MaxAggregation(), in_channels

@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
 MAX_THREADS = 1024
 WHOLE_NUMBERS = ("width", "epochs", "patience", "repeats", "ensemble")  # all >= 1
-POOLING_OPTIONS = ("ratio", "num_clusters", "num_modes", "sorted_nodes", "relaxed")
+POOLING_OPTIONS = (
+    "ratio",
+    "num_clusters",
+    "cluster_ratio",
+    "num_modes",
+    "sorted_nodes",
+    "relaxed",
+)
 # The largest values: tensors of a network grow with them, coarse graphs with their square.
 MAX_POOLING = {"num_clusters": 1024, "num_modes": 64, "sorted_nodes": 10_000}
 
@@ -36,8 +43,8 @@ class RunConfig:
         dropout: Dropout probability in [0, 1), see `build_model`.
         width: Width of layers that name none.
         tied: Which convolutions share weights, see `build_model`.
-        pooling: Options of poolings besides HP: ratio, num_clusters, num_modes, sorted_nodes and
-            relaxed, see `build_model`.
+        pooling: Options of poolings besides HP: ratio, num_clusters, cluster_ratio, num_modes,
+            sorted_nodes and relaxed, see `build_model`.
         chain: Parameters of `Recipe`: method, seed, ratio, ... The architecture sets `num_levels`
             and `top`.
         epochs: Maximum number of epochs.
@@ -220,8 +227,8 @@ class RunConfig:
 def _check_pooling_option(name: str, value: Any) -> None:
     """Check a value of `RunConfig.pooling`; the message names the option and the setting."""
     full_name = f"{name} of pooling="
-    if name == "ratio":
-        remedy = 'pass for example pooling={"ratio": 0.8}'
+    if name in ("ratio", "cluster_ratio"):
+        remedy = f'pass for example pooling={{"{name}": 0.8}}'
         real_number(full_name, value, 0, 1, includes_minimum=False, remedy=remedy)
     elif name == "relaxed":
         choice(full_name, value, (True, False))
