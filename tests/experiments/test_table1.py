@@ -11,6 +11,7 @@ from haarpool.experiments import table1
 from haarpool.experiments.lines import network_config
 from haarpool.experiments.published import TABLE1
 from haarpool.experiments.table import TABLES, find_table
+from haarpool.nn import build_model
 from haarpool.nn.architecture import LINEAR, parse_architecture
 from haarpool.training.presets import preset
 
@@ -66,6 +67,43 @@ def test_sizes_of_mutag_are_those_of_the_data():
     sizes = np.sort(read_graphs("MUTAG").sizes)
     assert table1.SIZE_60["MUTAG"] == sizes[math.ceil(0.6 * len(sizes)) - 1]
     assert table1.CLUSTERS["MUTAG"] == sizes[-1] // 4
+    assert table1.NUM_GRAPHS["MUTAG"] == len(sizes)
+
+
+def test_poolings_with_clusters_by_the_rule_of_diffpool():
+    """The share of the next pooling is a setting only where there is a next one."""
+    ratios = {
+        (dataset, method): cell.settings["pooling"].get("cluster_ratio")
+        for (dataset, method, _), cell in CELLS.items()
+        if method in ("diffpool", "structpool")
+    }
+    assert {key for key, ratio in ratios.items() if ratio} == {
+        ("PROTEINS", "diffpool"), ("PROTEINS", "structpool"),
+    }  # fmt: skip
+    assert set(ratios.values()) == {None, 0.25}
+
+
+OWN = {
+    "gin-own": {"MUTAG", "PROTEINS", "NCI1"},
+    "sortpool-own": {"MUTAG", "PROTEINS", "NCI1"},
+    "diffpool-own": {"MUTAG", "PROTEINS", "NCI1"},
+    "gpool-own": {"MUTAG", "PROTEINS"},
+    "sagpool-own": {"MUTAG", "PROTEINS", "NCI1", "NCI109"},
+    "eigenpool-own": {"MUTAG", "PROTEINS", "NCI1", "NCI109", "Mutagenicity"},
+}
+
+
+@pytest.mark.parametrize("method", OWN)
+def test_recipes_of_peers_have_a_target_and_a_limit_of_steps(method):
+    cells = [cell for cell in TABLE.cells if cell.method == method]
+    assert {cell.dataset for cell in cells} == OWN[method]
+    for cell in cells:
+        config = network_config(cell)
+        graphs = math.ceil(0.8 * table1.NUM_GRAPHS[cell.dataset])
+        assert config.epochs * math.ceil(graphs / config.batch_size) <= table1.MAX_STEPS
+        network = build_model(config.arch, 3, 2, **(config.pooling or {}))
+        # Exact widths: no layer between the readouts and the linear layers of the authors.
+        assert (network.adapter is None) == (method != "sortpool-own")
 
 
 def test_selection_by_name_in_any_case():
