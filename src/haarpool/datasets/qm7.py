@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from haarpool._types import Floats, Ints, Task
+from haarpool.datasets.encoding import Singles
 from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
 
 ELEMENTS = (1, 6, 7, 8, 16)  # H, C, N, O, S: charges of all nuclei of QM7
 CENTRES = np.arange(1.5, 12.0, 1.5)  # Bohr: centres of the Gaussians of distances
 WIDTH = 1.5  # Bohr
+EDGE_CENTRES, EDGE_WIDTH = np.arange(0.5, 12.5, 0.5), 0.5  # the same for features of edges
 
 
 def read_qm7(path: Path, task: Task | None = None) -> Graphs:
@@ -26,7 +28,8 @@ def read_qm7(path: Path, task: Task | None = None) -> Graphs:
 
     The features are constant by default, as in the paper. The five published folds are kept
     for `split=given`. The columns are "atoms", see
-    `atom_features`; "z" (N, 1), nuclear charges; and "pos" (N, 3), coordinates in Bohr.
+    `atom_features`; "z" (N, 1), nuclear charges; and "pos" (N, 3), coordinates in Bohr. Edges have
+    Gaussians of their length, "distances" (E, 24).
 
     Args:
         path: The file `qm7.mat`.
@@ -51,6 +54,7 @@ def read_qm7(path: Path, task: Task | None = None) -> Graphs:
             "pos": position[is_atom],
         },
         edge_weight=coulomb(charge, distance)[both],
+        edge_columns={"distances": gaussians(distance[both])},
         task="regression",
         targets=energy[:, None],
         target_names=("atomization energy [kcal/mol]",),
@@ -74,6 +78,13 @@ def coulomb(charge: Ints, distance: Floats) -> Floats:
     matrix = z[:, :, None] * z[:, None] / apart
     matrix[:, diagonal] = 0.5 * z**2.4
     return matrix
+
+
+def gaussians(distance: Floats) -> Singles:
+    """Compute exp(-(d - centre)² / width²) of (E,) distances in Bohr for each of `EDGE_CENTRES`."""
+    apart = (distance.astype(np.float32)[:, None] - EDGE_CENTRES.astype(np.float32)) / EDGE_WIDTH
+    result: Singles = np.exp(-np.square(apart))
+    return result
 
 
 def atom_features(charge: Ints, distance: Floats) -> Floats:

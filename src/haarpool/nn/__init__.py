@@ -4,11 +4,13 @@ from haarpool.nn.architecture import (
     AnyArchitecture,
     Architecture,
     HaarNetArchitecture,
+    HaarSumArchitecture,
     parse_architecture,
 )
 from haarpool.nn.build import build_model
 from haarpool.nn.haar_conv import HaarConv
 from haarpool.nn.haar_net import HaarNet
+from haarpool.nn.haar_sum_net import HaarSumNet
 from haarpool.nn.network import Network
 from haarpool.nn.peers.diffpool import DiffPool
 from haarpool.nn.peers.eigenpool import AddEigenModes, EigenPooling
@@ -30,6 +32,8 @@ __all__ = [
     "HaarNetArchitecture",
     "HaarPooling",
     "HaarReadout",
+    "HaarSumArchitecture",
+    "HaarSumNet",
     "HaarUnpooling",
     "LaPool",
     "Network",

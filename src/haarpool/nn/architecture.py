@@ -1,4 +1,4 @@
-"""Network architectures as strings: `3GC256-HP-2FC256-FC128` as in the paper, or `haarnet`."""
+"""Network architectures as strings: `3GC256-HP-FC256` as in the paper, `haarnet`, `haarsum`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Self, get_args
 
 from haarpool._types import Domain
 from haarpool._validate import choice, whole_number
@@ -40,7 +40,7 @@ READOUTS = {
 }
 LINEAR = {"FC": "linear layer, named by its input width"}
 TOKENS = CONVOLUTIONS | JOINS | POOLINGS | READOUTS | LINEAR
-HAARNET = "haarnet"
+HAARNET, HAARSUM = "haarnet", "haarsum"
 DEFAULT_WIDTH = 64  # of layers that name none
 MAX_WIDTH = 2**16
 MAX_WEIGHTS = 2**30  # with gradients and the state of Adam they take 16 GB
@@ -266,6 +266,7 @@ class HaarNetArchitecture:
     depth: int = 5
     levels: int = 2
     coarse_depth: int = 2
+    name: ClassVar[str] = HAARNET
     default_domain: ClassVar[Domain] = "vertex"
 
     def __post_init__(self) -> None:
@@ -278,7 +279,7 @@ class HaarNetArchitecture:
         _check_weights(self)
 
     @classmethod
-    def parse(cls, text: str) -> HaarNetArchitecture:
+    def parse(cls, text: str) -> Self:
         """Return the architecture of a string."""
         names = [one.name for one in fields(cls)]
         sizes: dict[str, int] = {}
@@ -286,9 +287,9 @@ class HaarNetArchitecture:
             name, _, number = part.partition("=")
             if name not in names or not re.fullmatch("[0-9]{1,6}", number) or name in sizes:
                 raise HaarPoolError(
-                    f"{HAARNET}:NAME=NUMBER,... with names out of {', '.join(names)}",
+                    f"{cls.name}:NAME=NUMBER,... with names out of {', '.join(names)}",
                     text.replace(part, f"»{part}«"),
-                    f"write for example {HAARNET}:width=128,levels=3",
+                    f"write for example {cls.name}:width=128,levels=3",
                 )
             sizes[name] = int(number)
         return cls(**sizes)
@@ -325,7 +326,7 @@ class HaarNetArchitecture:
         num_convolutions = self.depth + self.levels * self.coarse_depth
         return (2 * num_convolutions + self.num_statistics) * (self.width or 1) ** 2
 
-    def with_width(self, width: int) -> HaarNetArchitecture:
+    def with_width(self, width: int) -> Self:
         """Return the architecture with a width, if it names none."""
         return replace(self, width=self.width or width)
 
@@ -345,7 +346,37 @@ class HaarNetArchitecture:
             for one in fields(self)
             if (value := getattr(self, one.name)) != one.default
         ]
-        return HAARNET + (":" + ",".join(changed) if changed else "")
+        return self.name + (":" + ",".join(changed) if changed else "")
+
+
+@dataclass(frozen=True)
+class HaarSumArchitecture(HaarNetArchitecture):
+    """The sizes of a `HaarSumNet`; its string is `haarsum`, as for a `HaarNet`.
+
+    Example:
+        >>> str(parse_architecture("haarsum:levels=0"))
+        'haarsum:levels=0'
+    """
+
+    depth: int = 3
+    coarse_depth: int = 1
+    name: ClassVar[str] = HAARSUM
+
+    @property
+    def num_weights(self) -> int:
+        """Number of weights of the layers between the first and the last, about."""
+        num_layers = self.depth + self.levels * self.coarse_depth
+        return (4 * num_layers + num_layers + self.levels + 1) * (self.width or 1) ** 2
+
+    def parts(self) -> list[tuple[str, str]]:
+        """Return each part and what it is."""
+        convolution = "filter convolutions" + (f" of width {self.width}" if self.width else "")
+        parts = [(f"{self.depth} FILTER", convolution)]
+        for _ in range(self.levels):
+            parts.append(("HP", CHAIN_POOLINGS["HP"]))
+            if self.coarse_depth:
+                parts.append((f"{self.coarse_depth} FILTER", convolution))
+        return [*parts, ("sum", "over the nodes of every level"), ("linear", "fit on sums of x")]
 
 
 AnyArchitecture = Architecture | HaarNetArchitecture
@@ -353,8 +384,10 @@ AnyArchitecture = Architecture | HaarNetArchitecture
 
 def parse_architecture(text: str) -> AnyArchitecture:
     """Return the architecture of a string."""
-    if isinstance(text, str) and text.partition(":")[0].lower() == HAARNET:
-        return HaarNetArchitecture.parse(text.lower())
+    name = text.partition(":")[0].lower() if isinstance(text, str) else None
+    for kind in (HaarNetArchitecture, HaarSumArchitecture):
+        if name == kind.name:
+            return kind.parse(text.lower())
     return Architecture.parse(text)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -23,10 +23,12 @@ from haarpool.nn.architecture import (
     AnyArchitecture,
     Architecture,
     HaarNetArchitecture,
+    HaarSumArchitecture,
     choose_domain,
     parse_architecture,
 )
 from haarpool.nn.haar_net import HaarNet
+from haarpool.nn.haar_sum_net import HaarSumNet
 from haarpool.nn.network import Network
 from haarpool.nn.sequential import SequentialNetwork
 from haarpool.nn.stages import (
@@ -77,20 +79,20 @@ def build_model(
     the first FC differs from n, a linear layer to n is added.
 
     Args:
-        arch: An architecture or its string; `haarnet` is a `HaarNet`, which has none
-            of the parameters below `width`.
+        arch: An architecture or its string; `haarnet` is a `HaarNet`, `haarsum` a `HaarSumNet`,
+            which have none of the parameters below `width`.
         in_channels: Number of columns of `data.x`.
         out_channels: Number of classes, or of values to predict.
-        edge_channels: Number of columns of `data.edge_attr`, which only a `HaarNet` reads.
+        edge_channels: Number of columns of `data.edge_attr`, which only these two read.
         task: `"classification"`, `"multilabel"` (several targets with two classes each) or
             `"regression"`; it selects `Network.loss`.
-        domain: Domain of all HP, see `HaarPooling`; `None` is "vertex" for `haarnet`, and "haar",
+        domain: Domain of all HP, see `HaarPooling`; `None` is "vertex" for these two, and "haar",
             as in the paper, for other architectures.
         tied: Which convolutions share weights: for each convolution a number, for example
             (0, 1, 1), where equal numbers share; `"authors"` as in the authors' code; `None` for
             no sharing.
         dropout: Dropout probability in [0, 1) after the first linear layer, or before it if there
-            is only one.
+            is only one; a `HaarSumNet` has none.
         width: Width of convolutions and linear layers without a number.
         ratio: Share of nodes in (0, 1) that SP and TP keep.
         num_clusters: Clusters of the first DP or STRUCT.
@@ -116,21 +118,15 @@ def build_model(
     domain = choose_domain(arch, domain)
     if isinstance(arch, HaarNetArchitecture):
         if tied is not None:
-            raise HaarPoolError("tied=None for a HaarNet", f"{tied!r}", "leave tied out")
-        return HaarNet(
-            in_channels,
-            out_channels,
-            edge_channels=edge_channels,
-            width=arch.width or width,
-            depth=arch.depth,
-            levels=arch.levels,
-            coarse_depth=arch.coarse_depth,
-            domain=domain,
-            dropout=dropout,
-            task=task,
-            standardize=standardize,
-            standardize_edges=standardize_edges,
-        )
+            raise HaarPoolError(f"tied=None for {arch.name}", f"{tied!r}", "leave tied out")
+        shared: dict[str, Any] = asdict(arch) | {
+            "width": arch.width or width, "domain": domain, "task": task,
+            "standardize": standardize, "standardize_edges": standardize_edges,
+            "edge_channels": edge_channels,
+        }  # fmt: skip
+        if isinstance(arch, HaarSumArchitecture):
+            return HaarSumNet(in_channels, out_channels, **shared)
+        return HaarNet(in_channels, out_channels, dropout=dropout, **shared)
 
     def share(name: str, value: float) -> float:
         return real_number(name, value, 0, 1, includes_minimum=False, remedy=f"pass {name}=0.5")

@@ -12,18 +12,16 @@ from torch.nn.functional import dropout
 from torch_geometric.nn import BatchNorm
 
 from haarpool._types import Domain, Task
-from haarpool._validate import real_number, whole_number
-from haarpool.errors import HaarPoolError
-from haarpool.nn.architecture import DEFAULT_WIDTH, HaarNetArchitecture, choose_domain
+from haarpool._validate import real_number
+from haarpool.nn.architecture import DEFAULT_WIDTH, HaarNetArchitecture
+from haarpool.nn.edge_network import EdgeNetwork
 from haarpool.nn.inputs import Tensors, chains_of, num_graphs, tensors_of, widened
-from haarpool.nn.network import Network
 from haarpool.nn.pooling import HaarPooling, detail_part
 from haarpool.nn.residual import EPSILON, ResidualConvolution
 from haarpool.nn.stages import ChainPooling, LayerState
-from haarpool.nn.standardize import Standardize
 
 
-class HaarNet(Network):
+class HaarNet(EdgeNetwork):
     """Residual convolutions on every level of a chain, with statistics of all of them.
 
         level 0   depth residual convolutions whose messages see edge features
@@ -58,8 +56,6 @@ class HaarNet(Network):
         AddHaarChain(num_levels=3, top=None)
     """
 
-    reads_edges = True
-
     def __init__(
         self,
         in_channels: int,
@@ -77,18 +73,22 @@ class HaarNet(Network):
         standardize_edges: Sequence[int] = (),
     ) -> None:
         arch = HaarNetArchitecture(width, depth, levels, coarse_depth)
-        domain = choose_domain(arch, domain)
         super().__init__(
-            arch, in_channels, out_channels, task=task, domain=domain, standardize=standardize
+            arch,
+            in_channels,
+            out_channels,
+            edge_channels=edge_channels,
+            domain=domain,
+            task=task,
+            standardize=standardize,
+            standardize_edges=standardize_edges,
         )
-        self.edge_channels = whole_number("edge_channels", edge_channels, minimum=0)
-        self.standardize_edges = Standardize(self.edge_channels, standardize_edges)
         self.dropout = real_number("dropout", dropout, 0, 1, remedy="pass for example dropout=0.5")
         self.embedding = Linear(self.in_channels, width)
         self.convolutions = ModuleList(
             ResidualConvolution(width, self.edge_channels) for _ in range(depth)
         )
-        self.poolings = ModuleList(ChainPooling(HaarPooling(j, domain)) for j in range(levels))
+        self.poolings = ModuleList(ChainPooling(HaarPooling(j, self.domain)) for j in range(levels))
         self.coarse_convolutions = ModuleList(
             ModuleList(ResidualConvolution(width, normalize=True) for _ in range(coarse_depth))
             for _ in range(levels)
@@ -98,33 +98,11 @@ class HaarNet(Network):
         self.hidden = Linear(columns, width)
         self.output = Linear(width, self.out_channels)
 
-    def _standardized_inputs(self) -> dict[str, Standardize]:
-        return {"x": self.standardize, "edge_attr": self.standardize_edges}
-
-    @property
-    def has_static_shapes(self) -> bool:
-        """Whether all shapes follow from the shapes of the input, and sums have a fixed order."""
-        return True
-
     def reset_parameters(self) -> None:
         """Reset the weights of all layers."""
         for module in self.modules():
             if module is not self and isinstance(module, Linear | BatchNorm | ResidualConvolution):
                 module.reset_parameters()
-
-    def check(self, data: Any) -> None:
-        """Raise an error unless the data has all tensors that this network reads."""
-        super().check(data)
-        if not self.edge_channels:
-            return
-        shape = (data["edge_index"].shape[1], self.edge_channels)
-        found = tuple(data["edge_attr"].shape) if "edge_attr" in data else "none"
-        if found != shape:
-            raise HaarPoolError(
-                f"edge_attr of shape {shape}",
-                f"{found}",
-                "pass edge_channels=data.num_edge_features",
-            )
 
     def forward(self, data: Any, *, padded: bool = False) -> Tensor:
         """Compute scores or values, (B, out_channels).
@@ -137,10 +115,8 @@ class HaarNet(Network):
         data = tensors_of(data)
         self.check(data)
         x = self.embedding(self.standardize(data["x"]))
-        edges = None
-        if self.edge_channels:
-            edges = self.standardize_edges(data["edge_attr"].to(x.dtype))
         state = LayerState.of_input(x, data, padded=padded)
+        edges = self._edge_features(data, x)
         state, statistics = self._convolve(self.convolutions, state, data, edges)
         rows = [statistics]
         for level, convolutions in enumerate(self.coarse_convolutions):

@@ -98,6 +98,13 @@ class Network(torch.nn.Module):
         """
         fit_standardize(self._standardized_inputs(), batches)
 
+    def fit_baseline(self, batches: Iterable[tuple[Any, Tensor]]) -> None:
+        """Fit what a network predicts without its layers; most networks have nothing to fit.
+
+        Args:
+            batches: Minibatches of the training data, each with its targets.
+        """
+
     def _standardized_inputs(self) -> dict[str, Standardize]:
         return {"x": self.standardize}
 

@@ -68,11 +68,7 @@ class ResidualConvolution(torch.nn.Module):
     def _messages(self, x: Tensor, graph: Graph, edge_attr: Tensor | None) -> Tensor:
         if self.edge is not None:
             return self._edge_messages(x, graph, self.edge(edge_attr))
-        if not self.normalize:
-            return _weighted_sum(x, graph)
-        degree = _weighted_sum(x.new_ones(x.shape[0], 1), graph)
-        scale = torch.where(degree > 0, degree, 1).rsqrt()
-        return scale * _weighted_sum(scale * x, graph)
+        return normalized_sum(x, graph) if self.normalize else _weighted_sum(x, graph)
 
     def _edge_messages(self, x: Tensor, graph: Graph, edges: Tensor) -> Tensor:
         source, target = graph.edge_index
@@ -87,6 +83,13 @@ class ResidualConvolution(torch.nn.Module):
 def _bound(gradient: Tensor) -> Tensor:
     """Return a gradient whose entries are at most a million, far above those of any training."""
     return gradient.clamp(-1e6, 1e6)  # literals: hooks with globals do not compile
+
+
+def normalized_sum(x: Tensor, graph: Graph) -> Tensor:
+    """Return the sum over incoming edges with weights w_uv / sqrt(deg u · deg v)."""
+    degree = _weighted_sum(x.new_ones(x.shape[0], 1), graph)
+    scale = torch.where(degree > 0, degree, 1).rsqrt()
+    return scale * _weighted_sum(scale * x, graph)
 
 
 def _weighted_sum(x: Tensor, graph: Graph) -> Tensor:

@@ -79,7 +79,9 @@ class RunConfig:
         True
     """
 
-    arch: str = setting("GC64-HP-FC64", "network architecture, or haarnet", metavar="STRING")
+    arch: str = setting(
+        "GC64-HP-FC64", "network: an architecture, haarnet, haarsum", metavar="STRING"
+    )
     features: str = setting(
         "auto",
         "node features, joined by +: auto (all that there are), labels, attributes, atoms, x, "
@@ -155,7 +157,7 @@ class RunConfig:
         self._check_chain()
 
     def _check_pooling(self) -> None:
-        from haarpool.nn.architecture import HAARNET
+        from haarpool.nn.architecture import HAARNET, HAARSUM
 
         options = {} if self.pooling is None else self.pooling
         unknown = f"{options!r}"
@@ -167,9 +169,9 @@ class RunConfig:
                 unknown,
                 'pass for example pooling={"ratio": 0.8}',
             )
-        if options and str(self.arch).lower().startswith(HAARNET):
+        if options and str(self.arch).lower().startswith((HAARNET, HAARSUM)):
             raise HaarPoolError(
-                f"no options of poolings for {HAARNET}",
+                f"no options of poolings for {HAARNET} and {HAARSUM}",
                 ", ".join(sorted(options)),
                 "leave out pooling=, or change arch",
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -129,7 +129,8 @@ class Trainer:
         )
         # Without gradients there is memory for more graphs, and larger steps are faster.
         self._chunk_size = 8 * config.batch_size
-        network.fit_inputs(map(batches.take, batches.chunks(split.train, self._chunk_size)))
+        network.fit_inputs(self._training_part())
+        network.fit_baseline((part, self._target(part["y"])) for part in self._training_part())
         self._weight, self._mass = self._class_weights()
         self._device_mass = torch.tensor(self._mass, dtype=torch.float32, device=group.device)
         self._total_loss = torch.zeros((), device=group.device)
@@ -140,6 +141,9 @@ class Trainer:
         if config.compile:
             self._model = torch.compile(self._model, dynamic=True)
         self.best: TensorDict = {}  # weights of the best epoch, if it may not be the last one
+
+    def _training_part(self) -> Iterator[TensorDict]:
+        return map(self.batches.take, self.batches.chunks(self.split.train, self._chunk_size))
 
     def _class_weights(self) -> tuple[Tensor | None, NDArray[np.float64]]:
         """Return the class weights of `task_loss`, and (G,) the weight of each graph in a mean."""
