@@ -1,4 +1,4 @@
-"""HaarNet: what it computes, on which data, and how it runs."""
+"""HaarNet and HaarSumNet: what they compute, on which data, and how they run."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,14 @@ from torch_geometric.data import Batch
 
 from haarpool.data import AddHaarChain
 from haarpool.errors import HaarPoolError
-from haarpool.nn import HaarNet, HaarNetArchitecture, build_model, parse_architecture
+from haarpool.nn import (
+    HaarNet,
+    HaarNetArchitecture,
+    HaarSumArchitecture,
+    HaarSumNet,
+    build_model,
+    parse_architecture,
+)
 from haarpool.training.minibatches import Minibatches
 from helpers.networks import FEATURES, SIZES, weighted_graph
 
@@ -27,10 +34,14 @@ def graphs(levels=2, weights=True):
     return [AddHaarChain(num_levels=levels, top=None)(g) for g in made] if levels else made
 
 
-def net(levels=2, seed=0, **options):
+both = pytest.mark.parametrize("kind", [HaarNet, HaarSumNet])
+
+
+def net(levels=2, seed=0, kind=HaarNet, **options):
     torch.manual_seed(seed)
     sizes = {"width": 8, "depth": 3, "coarse_depth": 1, "edge_channels": EDGES} | options
-    return HaarNet(FEATURES, 2, levels=levels, **sizes)
+    sizes |= {"task": "classification"} | ({"dropout": 0.0} if kind is HaarNet else {})
+    return kind(FEATURES, 2, levels=levels, **sizes)
 
 
 def doubled(batch):
@@ -39,18 +50,20 @@ def doubled(batch):
     return {k: v.double() if v.is_floating_point() else v for k, v in as_dict.items()}
 
 
+@both
 @pytest.mark.parametrize("levels", [0, 1, 3])
 @pytest.mark.parametrize("weights", [True, False])
-def test_minibatches_and_pyg_batches_give_the_same(levels, weights):
-    data, model = graphs(levels, weights), net(levels).double().eval()
+def test_minibatches_and_pyg_batches_give_the_same(levels, weights, kind):
+    data, model = graphs(levels, weights), net(levels, kind=kind).double().eval()
     pyg = model(doubled(Batch.from_data_list(data)))
     own = model(doubled(Minibatches.of(data).take(range(len(data)))))
     torch.testing.assert_close(pyg, own, rtol=1e-10, atol=1e-10)
 
 
+@both
 @pytest.mark.parametrize("levels", [0, 2])
-def test_a_batch_gives_what_single_graphs_give(levels):
-    data, model = graphs(levels), net(levels).double().eval()
+def test_a_batch_gives_what_single_graphs_give(levels, kind):
+    data, model = graphs(levels), net(levels, kind=kind).double().eval()
     batch = model(doubled(Batch.from_data_list(data)))
     single = torch.cat([model(doubled(Batch.from_data_list([g]))) for g in data])
     torch.testing.assert_close(batch, single, rtol=1e-10, atol=1e-10)
@@ -69,27 +82,30 @@ def test_statistics_of_a_graph():
         np.testing.assert_allclose(rows[g], np.concatenate(expected), rtol=1e-9, atol=1e-9)
 
 
-def test_messages_see_edge_features():
-    data, model = graphs(), net().eval()
+@both
+def test_messages_see_edge_features(kind):
+    data, model = graphs(), net(kind=kind).eval()
     batch = Batch.from_data_list(data)
     before = model(batch)
     batch.edge_attr = batch.edge_attr + 1
     assert not torch.allclose(before, model(batch))
 
 
-def test_renumbered_nodes_give_the_same():
+@both
+def test_renumbered_nodes_give_the_same(kind):
     graph = graphs(0)[3]
     order = torch.randperm(graph.num_nodes, generator=torch.manual_seed(1))
     renumbered = graph.clone()
     renumbered.x, renumbered.edge_index = graph.x[order], order.argsort()[graph.edge_index]
-    model = net(0).double().eval()
+    model = net(0, kind=kind).double().eval()
     results = [model(doubled(Batch.from_data_list([g]))) for g in (graph, renumbered)]
     torch.testing.assert_close(*results, rtol=1e-10, atol=1e-10)
 
 
-def test_padding_changes_neither_output_nor_gradients():
+@both
+def test_padding_changes_neither_output_nor_gradients(kind):
     data = graphs()
-    batches, model = Minibatches.of(data), net(dropout=0.0).double()
+    batches, model = Minibatches.of(data), net(kind=kind).double()
     batches._flat = doubled(batches._flat)
     chosen = torch.tensor([0, 3, 2, 5])
     results = []
@@ -101,21 +117,23 @@ def test_padding_changes_neither_output_nor_gradients():
         output = model(batch, padded=padded)
         output.square().sum().backward()
         results.append([output.detach(), *(p.grad.clone() for p in model.parameters())])
-        model.load_state_dict(net(dropout=0.0).double().state_dict())
+        model.load_state_dict(net(kind=kind).double().state_dict())
     for plain, padded in zip(*results, strict=True):
         torch.testing.assert_close(plain, padded, rtol=1e-8, atol=1e-8)
 
 
-def test_gradients():
+@both
+def test_gradients(kind):
     data = doubled(Minibatches.of(graphs()[:4]).take([0, 2, 3]))
-    model = net(dropout=0.0).double().eval()
+    model = net(kind=kind).double().eval()
     x = data["x"].requires_grad_()
     assert torch.autograd.gradcheck(lambda x: model(data | {"x": x}), x, nondet_tol=0.0)
 
 
-def test_it_compiles_without_graph_breaks():
+@both
+def test_it_compiles_without_graph_breaks(kind):
     torch._dynamo.reset()
-    model = net().eval()
+    model = net(kind=kind).eval()
     batches = Minibatches.of(graphs())
     compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
     for chosen in ([0, 2, 3], [3, 5, 4, 1]):
@@ -123,14 +141,16 @@ def test_it_compiles_without_graph_breaks():
         torch.testing.assert_close(compiled(batch), model(batch))
 
 
-def test_one_graph_of_one_node_trains():
-    model = net()
+@both
+def test_one_graph_of_one_node_trains(kind):
+    model = net(kind=kind)
     batch = Batch.from_data_list([graphs()[1]])
     model.loss(model(batch), batch.y).backward()
 
 
-def test_reset_parameters_changes_all_weights():
-    model = net()
+@both
+def test_reset_parameters_changes_all_weights(kind):
+    model = net(kind=kind)
     before = {k: v.clone() for k, v in model.named_parameters()}
     torch.manual_seed(9)
     model.reset_parameters()
@@ -148,14 +168,17 @@ def test_reset_parameters_changes_all_weights():
         ("haarnet", (None, 5, 2, 2)),
         ("HaarNet:levels=0", (None, 5, 0, 2)),
         ("haarnet:width=32,depth=2,levels=3,coarse_depth=0", (32, 2, 3, 0)),
+        ("haarsum", (None, 3, 2, 1)),
+        ("haarsum:width=32,levels=0", (32, 3, 0, 1)),
     ],
 )
 def test_strings(text, sizes):
     arch = parse_architecture(text)
-    assert arch == HaarNetArchitecture(*sizes)
+    is_sum = text.startswith("haarsum")
+    assert arch == (HaarSumArchitecture if is_sum else HaarNetArchitecture)(*sizes)
     assert parse_architecture(str(arch)) == arch
     model = build_model(text, FEATURES, 2, width=8, edge_channels=EDGES, domain="vertex")
-    assert isinstance(model, HaarNet)
+    assert isinstance(model, HaarSumNet if is_sum else HaarNet)
     assert model.embedding.out_features == (sizes[0] or 8)
     assert model.arch.levels == sizes[2]
     assert parse_architecture(str(model.arch)) == model.arch
@@ -163,7 +186,14 @@ def test_strings(text, sizes):
 
 @pytest.mark.parametrize(
     "text",
-    ["haarnet:", "haarnet:depth=0", "haarnet:width=x", "haarnet:size=3", "haarnet:depth=1,depth=2"],
+    [
+        "haarnet:",
+        "haarsum:depth=0",
+        "haarnet:depth=0",
+        "haarnet:width=x",
+        "haarnet:size=3",
+        "haarnet:depth=1,depth=2",
+    ],
 )
 def test_wrong_strings(text):
     if text == "haarnet:":
