@@ -9,7 +9,7 @@ from scipy.io import loadmat, savemat
 
 from haarpool.datasets import read_graphs, summary
 from haarpool.datasets.encoding import Encoding
-from haarpool.datasets.qm7 import ELEMENTS, read_qm7
+from haarpool.datasets.qm7 import EDGE_CENTRES, ELEMENTS, read_qm7
 from haarpool.errors import HaarPoolError
 from helpers.errors import error_with
 from helpers.files import REAL, needs_data, write_qm7
@@ -33,6 +33,10 @@ def test_qm7_by_hand(tmp_path):
     assert atoms[3, first + 1] == pytest.approx(np.exp(-((0.5 / 1.5) ** 2)))
     assert atoms[3, first + 2] == pytest.approx(np.exp(-((2.7 / 1.5) ** 2)))
     assert atoms[3, first + 3] == atoms[3, first] == 0
+    # Its edges: to itself, to carbon and to nitrogen.
+    near = graphs.edge_columns["distances"][graphs.edge_start[1] :][:3]
+    assert EDGE_CENTRES[near.argmax(1)].tolist() == [0.5, 2.0, 4.0]
+    assert near[2, 7] == pytest.approx(np.exp(-((0.2 / 0.5) ** 2)))
 
 
 def test_qm7_keeps_the_published_folds(tmp_path):
