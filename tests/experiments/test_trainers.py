@@ -55,16 +55,29 @@ def test_an_ensemble_has_the_scores_of_its_members():
     assert "members" not in line_of()
 
 
-def test_the_validation_part_chooses():
-    candidates = {"one": SMALL, "other": SMALL | {"lr": 0.1, "epochs": 4}}
-    cell = Cell("rings", "some", "random", {"candidates": candidates}, "choice")
+def test_a_mixture_is_the_mean_of_its_networks_trained_on_both_parts(monkeypatch):
+    from haarpool.experiments import trainers
+
+    runs, train = [], trainers.train_repeat
+
+    def spy(run, repeat):
+        runs.append((run, train(run, repeat)))
+        return runs[-1][1]
+
+    monkeypatch.setattr(trainers, "train_repeat", spy)
+    networks = {"one": SMALL, "other": SMALL | {"lr": 0.1}}
+    cell = Cell("rings", "some", "random", {"members": 2, "networks": networks}, "mixture")
     line = train_trial(Trial(cell, 1), None, "cpu")
-    alone = {name: line_of(1, **settings) for name, settings in candidates.items()}
-    assert line["candidates"] == {name: one["validation"] for name, one in alone.items()}
-    best = max(alone, key=lambda name: alone[name]["validation"])
-    assert line["chosen"] == best
-    assert (line["value"], line["epoch"]) == (alone[best]["value"], alone[best]["epoch"])
-    assert line["config"] == {"candidates": candidates}
+    assert line["status"] == "ok", line["reason"]
+    graphs = read_graphs("rings")
+    split = split_of(Trial(cell, 1), graphs)
+    mean = np.mean([trained.result.predicted for _, trained in runs], axis=0)
+    assert line["value"] == np.mean(mean.argmax(1) == graphs.targets[split.test])
+    assert {name: len(values) for name, values in line["members"].items()} == {"one": 2, "other": 2}
+    for run, _ in runs:
+        assert set(run.splits[0].train) == {*split.train, *split.validation}
+        assert set(run.splits[0].test) == {*split.test}
+    assert line["config"] == {"members": 2, "networks": networks}
 
 
 def test_an_error_is_a_line():

@@ -28,8 +28,8 @@ SUM: dict[str, Any] = {
     "threads": 1,
 }  # fmt: skip
 DISTANCES = (
-    "`--arch haarsum:width=128`. Features: elements, distances to other atoms by element; Gaussians "
-    "of distances as edge features. Settings chosen by the validation error of the first random "
+    "`--arch haarsum:width=128`. Features: elements, distances to other atoms by element; edges "
+    "have Gaussians of distances. Settings chosen by the validation error of the first random "
     "split, of this network and of prototypes without pooling."
 )
 

@@ -169,9 +169,9 @@ class Table:
 
         def short(cell: Cell) -> Mapping[str, Any]:
             few = {"epochs": QUICK_EPOCHS}
-            if cell.trainer == "choice":
-                candidates = cell.settings["candidates"].items()
-                return {"candidates": {name: {**one, **few} for name, one in candidates}}
+            if cell.trainer == "mixture":
+                networks = cell.settings["networks"].items()
+                return {"members": 2, "networks": {name: {**one, **few} for name, one in networks}}
             return {**cell.settings, **few} if cell.is_network else cell.settings
 
         cells = [replace(cell, settings=short(cell)) for cell in self.cells]

@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numpy as np
 import torch
 
 from haarpool import __version__
@@ -21,9 +22,10 @@ from haarpool.experiments.csm import score_csm
 from haarpool.experiments.lines import Line, network_config
 from haarpool.experiments.table import PROTOCOLS, REPEATS, Cell, Trial
 from haarpool.training.devices import ProcessGroup, find_device
-from haarpool.training.metrics import LOWER_IS_BETTER, SCORES, scores_of
+from haarpool.training.metrics import SCORES, scores_of
 from haarpool.training.run import Run, start_run
 from haarpool.training.train import TrainedRepeat, predict_graphs, train_repeat
+from haarpool.training.trained_model import average
 
 Trainer = Callable[[Trial, Graphs, Split, str], Line]
 SPLIT_SEED = 0
@@ -141,19 +143,30 @@ def train_network_parts(trial: Trial, graphs: Graphs, split: Split, device: str)
     return line
 
 
-def train_choice(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
-    """Train several networks on the split; its validation part chooses one of them.
+def train_mixture(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
+    """Train several kinds of networks, some of each; the result is their mean prediction.
 
-    The test results of the others are not in the line.
+    Nothing is chosen, so all of them train on the training and the validation part together.
     """
-    lines: dict[str, Line] = {}
-    for name, settings in trial.cell.settings["candidates"].items():
-        cell = replace(trial.cell, settings=settings, trainer="network")
-        lines[name] = train_network(Trial(cell, trial.seed), graphs, split, device)
-    sign = -1 if next(iter(lines.values()))["metric"] in LOWER_IS_BETTER else 1
-    chosen = max(lines, key=lambda name: sign * lines[name]["validation"])  # the first if equal
-    validations = {name: line["validation"] for name, line in lines.items()}
-    return lines[chosen] | {"chosen": chosen, "candidates": validations}
+    both = Split(np.concatenate([split.train, split.validation]), split.validation, split.test)
+    group = ProcessGroup(device=find_device(device))
+    predicted, alone = [], dict[str, list[float]]()
+    for name, settings in trial.cell.settings["networks"].items():
+        members = {"ensemble": trial.cell.settings["members"], "seed": trial.seed}
+        config = network_config(replace(trial.cell, settings={**settings, **members}))
+        run = start_run(graphs, config, group, progress=False, splits=[both])
+        result = train_repeat(run, 0).result
+        metric = SCORES[run.network.task][0]
+        predicted.append(result.predicted)
+        alone[name] = [member.test[metric] for member in result.members]
+    targets = graphs.targets
+    assert targets is not None
+    scores = scores_of(run.network.task, average(np.stack(predicted)), targets[split.test])
+    return {
+        "metric": metric, "value": scores[metric], "scores": {"test": scores}, "members": alone,
+        "chain_hash": None if run.chains is None else run.chains.digest,
+        "device": device_name(group.device),
+    }  # fmt: skip
 
 
 def _network_line(run: Run, trial: Trial) -> tuple[Line, TrainedRepeat]:
@@ -217,7 +230,7 @@ def train_regression(trial: Trial, graphs: Graphs, split: Split, device: str) ->
 TRAINERS: Mapping[str, Trainer] = {
     "network": train_network,
     "network_parts": train_network_parts,
-    "choice": train_choice,
+    "mixture": train_mixture,
     "csm": train_csm,
     "regression": train_regression,
 }
