@@ -77,9 +77,9 @@ METHODS = (
     Method("best-no-pooling", "haarpool, default without pooling",
            "The same network with 0 levels: what pooling adds."),
     Method("best-mixture", "haarpool, mixture of 9",
-           "The mean prediction of nine networks, three of each kind: default, 128 wide, with walks "
-           "as features. Nothing is chosen on these splits, so they train on the training and the "
-           "validation part together."),
+           "The mean prediction of nine networks, three of each kind: default, 128 wide, with "
+           "walks as features. Nothing is chosen on these splits, so they train on the training "
+           "and the validation part together."),
     Method("best-mixture-no-pooling", "haarpool, mixture of 9 without pooling",
            "The same networks with 0 levels: what pooling adds."),
     Method("edgepool", "EdgePool", SAME + "Mean readout."),
