@@ -32,7 +32,8 @@ METHODS: dict[Method, dict[str, Any]] = {
            "walks, of which those of three steps go around triangles: they nearly give the answer. "
            "The other rows have degrees alone."): SUM,
     Method("best-no-pooling", "HaarSumNet, walks, without pooling",
-           "The same network with 0 levels: what pooling adds."): SUM | {"arch": "haarsum:levels=0"},
+           "The same network with 0 levels: what pooling adds."): (
+        SUM | {"arch": "haarsum:levels=0"}),
     Method("cheb", "3CHEB-HP-CHEB-SUM", "Late pooling, vertex domain, 50 epochs. Chosen among "
            "prototypes whose test results were looked at."): (
         LATE | {"arch": "3CHEB64-HP-CHEB64-SUM"}),
