@@ -51,6 +51,25 @@ def test_peers_have_the_same_budget_convolutions_and_linear_layers(dataset):
             assert layers[0] == layers[1]
 
 
+def readout_of(cell):
+    blocks = parse_architecture(cell.settings["arch"]).blocks
+    return next((block.token for block in blocks if block.token in ("AP", "SUM")), None)
+
+
+def test_peers_have_a_sum_readout_and_some_a_mean_on_three_datasets():
+    summed = ("gpool", "sagpool", "diffpool", "edgepool", "structpool", "lapool")
+    means = ("gpool-mean", "sagpool-mean", "diffpool-mean")
+    for dataset in table1.CONTEXT:
+        for method in summed:
+            assert readout_of(CELLS[dataset, method, "random"]) == "SUM"
+        for method in means:
+            mean = CELLS[dataset, method, "random"].settings
+            other = CELLS[dataset, method.removesuffix("-mean"), "random"].settings
+            assert mean == other | {"arch": other["arch"].replace("-SUM-", "-AP-")} != other
+    assert {c.dataset for c in TABLE.cells if c.method in means} == set(table1.CONTEXT)
+    assert tuple(method.name for method in TABLE.methods[-3:]) == means
+
+
 def test_all_methods_of_the_paper_are_there_and_linked():
     linked = {method.published for method in TABLE.methods} - {""}
     assert linked == set(TABLE1) == set(TABLE.published)
@@ -75,10 +94,10 @@ def test_poolings_with_clusters_by_the_rule_of_diffpool():
     ratios = {
         (dataset, method): cell.settings["pooling"].get("cluster_ratio")
         for (dataset, method, _), cell in CELLS.items()
-        if method in ("diffpool", "structpool")
+        if method in ("diffpool", "diffpool-mean", "structpool")
     }
     assert {key for key, ratio in ratios.items() if ratio} == {
-        ("PROTEINS", "diffpool"), ("PROTEINS", "structpool"),
+        ("PROTEINS", "diffpool"), ("PROTEINS", "diffpool-mean"), ("PROTEINS", "structpool"),
     }  # fmt: skip
     assert set(ratios.values()) == {None, 0.25}
 
