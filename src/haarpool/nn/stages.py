@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import EdgePooling, GCNConv, SAGPooling, TopKPooling
+from torch_geometric.nn import GCNConv, SAGPooling, TopKPooling
 from torch_geometric.nn.aggr import MaxAggregation, Set2Set, SortAggregation
 from torch_geometric.utils import scatter
 
@@ -23,6 +23,7 @@ from haarpool.nn.inputs import Tensors, chains_of
 from haarpool.nn.neighbours import Neighbours
 from haarpool.nn.peers.dgcnn import SortConvolution
 from haarpool.nn.peers.diffpool import DiffPool
+from haarpool.nn.peers.edgepool import FastEdgePooling
 from haarpool.nn.peers.eigenpool import EigenPooling
 from haarpool.nn.peers.lapool import LaPool
 from haarpool.nn.peers.structpool import StructPool
@@ -279,7 +280,7 @@ def make_pooling(token: str, in_channels: int, level: int, options: PoolingOptio
         # The paper of SAGPool computes scores by a GCN; PyG's default is another convolution.
         "SP": lambda: Selection(SAGPooling(in_channels, options.ratio, GNN=GCNConv)),
         "TP": lambda: Selection(TopKPooling(in_channels, options.ratio)),
-        "EP": lambda: Contraction(EdgePooling(in_channels)),
+        "EP": lambda: Contraction(FastEdgePooling(in_channels)),
         "DP": lambda: Assignment(DiffPool(in_channels, options.num_clusters)),
         "STRUCT": lambda: Assignment(StructPool(in_channels, options.num_clusters)),
         "LAP": lambda: Assignment(LaPool(in_channels, relaxed=options.relaxed)),
