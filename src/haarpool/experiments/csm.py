@@ -20,6 +20,7 @@ from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError, import_extra
 
 PENALTIES = tuple(10.0**power for power in range(-3, 4))  # values of C
+WAIT = 120  # seconds before the time of all pairs is estimated: some take a thousand times longer
 
 
 class CsmScores(NamedTuple):
@@ -72,7 +73,7 @@ def _kernel(graphs: Graphs, subgraph_size: int, minutes: float) -> Floats:
         i, j = int(rows[pair]), int(columns[pair])
         kernel[i, j] = kernel[j, i] = matching.pairwise_operation(inputs[i], inputs[j])
         seconds = time.perf_counter() - start
-        if seconds > 5 and seconds / n * len(order) > 60 * minutes:
+        if seconds > WAIT and seconds / n * len(order) > 60 * minutes:
             raise HaarPoolError(
                 f"a kernel matrix within {minutes:g} minutes",
                 f"{seconds / n * len(order) / 3600:.1f} hours, by its first {n:,} pairs of graphs",
