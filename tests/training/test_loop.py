@@ -1,8 +1,12 @@
 """One repeat: its steps are those of a loop written by hand, its losses those of the formulas."""
 
+import gc
 import json
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -129,6 +133,70 @@ def test_a_minibatch_that_does_not_fit_is_not_padded(device, monkeypatch):
     plain.run_epoch(lambda: None)
     states = (t.network.state_dict() for t in (trainer, plain))
     torch.testing.assert_close(*states, rtol=0, atol=1e-8)
+
+
+@pytest.fixture
+def fake_cuda(monkeypatch):
+    """As much of torch.cuda as a padded step needs, on a machine without a GPU."""
+    stream = MagicMock(device_index=0)
+    fakes = {
+        "CUDAGraph": MagicMock,
+        "graph": MagicMock(),  # the context of a capture
+        "Stream": lambda: stream,
+        "current_stream": lambda: stream,
+        "stream": nullcontext,
+        "set_stream": MagicMock(),
+        "default_generators": (MagicMock(),),
+    }
+    for name, fake in fakes.items():
+        monkeypatch.setattr(torch.cuda, name, fake)
+    monkeypatch.setattr(PaddedStep, "_failed", None)
+    return SimpleNamespace(**fakes)
+
+
+def test_training_continues_after_a_failed_capture(fake_cuda):
+    run = rings_run("cpu")
+    trainer, plain = (trainer_of(run, torch.float64, padded=padded) for padded in (True, False))
+    trainer._padded_step(16)._on_gpu = True
+    message = "operation failed due to a previous error during capture\nSearch for ..."
+    fake_cuda.graph.side_effect = RuntimeError(message)
+    with pytest.warns(HaarPoolWarning, match="are slower: .* error during capture$") as warned:
+        losses = losses_of_steps(trainer)
+    np.testing.assert_allclose(losses, losses_of_steps(plain), rtol=LOOSER["training"])
+    assert len(warned) == fake_cuda.graph.call_count == 1
+    fake_cuda.set_stream.assert_called_once_with(fake_cuda.current_stream())
+    (generator,) = fake_cuda.default_generators
+    generator.graphsafe_set_state.assert_called_once_with(generator.clone_state())
+    losses_of_steps(trainer)  # another capture is not tried, nor by another trainer
+    other = trainer_of(run, torch.float64, padded=True)
+    other._padded_step(16)._on_gpu = True
+    other.run_epoch(lambda: None)
+    assert fake_cuda.graph.call_count == 1
+
+
+def test_graphs_captured_before_are_not_replayed_after_a_failed_capture(fake_cuda):
+    trainer = trainer_of(rings_run("cpu"), padded=True)
+    step, other = trainer._padded_step(16), trainer._padded_step(8)
+    for one, calls in ((step, 5), (other, 4)):
+        one._on_gpu = True
+        fake_cuda.graph.side_effect = RuntimeError("capture") if one is other else None
+        with nullcontext() if one is step else pytest.warns(HaarPoolWarning):
+            for _ in range(calls):
+                one(trainer.split.train[: len(one._numbers)])
+    assert step._graph.replay.call_count == 2
+    step(trainer.split.train[:16])
+    assert step._graph.replay.call_count == 2
+
+
+def test_no_garbage_is_collected_during_a_capture(fake_cuda):
+    enabled = []
+    trainer = trainer_of(rings_run("cpu"), padded=True)
+    step = trainer._padded_step(16)
+    step._step, step._on_gpu = (lambda batch, numbers: enabled.append(gc.isenabled())), True
+    for _ in range(5):
+        step(trainer.split.train[:16])
+    assert enabled == [True, True, True, False]  # warm-up, capture; then replays
+    assert gc.isenabled()
 
 
 @devices

@@ -7,11 +7,16 @@ the minibatch, forward, backward, optimiser - is captured once and replayed with
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import ClassVar
 
 import torch
 
 from haarpool._types import Ints
+from haarpool.errors import HaarPoolWarning
 from haarpool.training.minibatches import Minibatches
 
 _WARM_UP = 3  # steps before the capture, in which libraries allocate what they keep
@@ -26,6 +31,10 @@ class PaddedStep:
         step: Function of a minibatch and the numbers of its graphs; it must not wait for a GPU.
     """
 
+    # After a failed capture, random numbers in earlier captures fail too, and the memory allocator
+    # still asks the failed graph. So it is kept, and this process replays nothing any more.
+    _failed: ClassVar[torch.cuda.CUDAGraph | None] = None
+
     def __init__(
         self,
         batches: Minibatches,
@@ -36,6 +45,7 @@ class PaddedStep:
         self._capacity = batches.capacity(size)
         self._numbers = torch.zeros(size, dtype=torch.int64, device=batches.device)
         self._graph: torch.cuda.CUDAGraph | None = None
+        self._on_gpu = batches.device.type == "cuda"
 
     def fits(self, chosen: Ints) -> bool:
         """Return whether some graphs fit into the padded minibatch."""
@@ -45,7 +55,7 @@ class PaddedStep:
         """Run the step on the minibatch of these graphs."""
         self._numbers.copy_(torch.from_numpy(chosen), non_blocking=True)
         self._calls += 1
-        if self._batches.device.type != "cuda":
+        if not self._on_gpu or PaddedStep._failed is not None:
             self._run()
         elif self._calls <= _WARM_UP:
             stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -53,12 +63,48 @@ class PaddedStep:
             with torch.cuda.stream(stream):
                 self._run()
             torch.cuda.current_stream().wait_stream(stream)
-        else:
-            if self._graph is None:
-                self._graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(self._graph):
-                    self._run()
+        elif self._graph is not None or self._capture():
+            assert self._graph is not None
             self._graph.replay()
+        else:
+            self._run()
 
     def _run(self) -> None:
         self._step(self._batches.take_padded(self._numbers, self._capacity), self._numbers)
+
+    def _capture(self) -> bool:
+        """Capture the step, which does not run, and return whether that succeeded."""
+        graph, stream = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
+        try:
+            with _no_garbage_collection(), torch.cuda.graph(graph):
+                self._run()
+        except RuntimeError as error:  # if the step itself is wrong, it fails again when it runs
+            PaddedStep._failed = graph
+            # A failed capture leaves its own stream and random numbers behind.
+            torch.cuda.set_stream(stream)
+            generator = torch.cuda.default_generators[stream.device_index]
+            generator.graphsafe_set_state(generator.clone_state())
+            reason = str(error).split("\n", 1)[0]
+            warnings.warn(
+                f"training steps were not captured in a CUDA graph and are slower: {reason}",
+                HaarPoolWarning,
+                stacklevel=2,
+            )
+            return False
+        self._graph = graph
+        return True
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Collect no garbage: a network that was trained before may be in it, with its CUDA graph.
+
+    Destroying a CUDA graph invalidates a capture that is under way.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
