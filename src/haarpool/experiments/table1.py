@@ -26,14 +26,14 @@ MAX_STEPS = 12_000  # of a training by the recipe of a peer
 
 OWN = "The recipe of its authors, at most 12,000 steps. "
 SAME = "Convolutions, linear layers and training of HaarPool on the same dataset. "
-# Measured on 2,000 graphs of NCI1, for gPool and SAGPool alike.
+# Measured on 2,000 graphs of NCI1, for gPool and SAGPool alike; the NaN on a whole split.
 WHY_SUM = (
     "Behind these poolings a mean hardly trains: on PROTEINS and NCI1 every split ends at one "
     "class. Scores multiply the features, and the gradient of the loss becomes smaller than that "
     "of the L2 weight decay. Adam makes full steps of small gradients too, so all weights go to "
     "zero: the norm of a convolution from 16 to 0.6 in 8 epochs. Without weight decay it stays at "
-    "16, and the network trains. When the weights of gPool are zero, it divides by their norm: the "
-    "loss is NaN and the split failed. "
+    "16, and the network trains. gPool divides by the norm of its weights; after about 40 epochs "
+    "it is zero, the loss is NaN and the split failed. "
 )
 SEEN = (
     "The readout of all peers was changed to a sum after results of the mean were seen: of "
