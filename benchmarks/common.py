@@ -1,4 +1,4 @@
-"""Shared by all benchmarks: one result with its limits, time, memory, and the JSON file."""
+"""Shared by all benchmarks: a result with its limits, time, memory, JSON files, tables of pages."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import argparse
 import json
 import platform
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+
+from haarpool._files import write_text
 
 
 @dataclass
@@ -89,3 +91,23 @@ def report(description: str, measured: Iterable[Result], out: str, **machine: ob
     path.write_text(json.dumps({"machine": machine, "results": rows}, indent=1, ensure_ascii=False))
     print(f"written to {path}")
     return 0 if all(result.passed for result in results) else 1
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as Markdown; the first row is the header."""
+    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def write_tables(tables: Mapping[str, str], pages: Sequence[Path]) -> None:
+    """Write tables into pages, between the comments `<!-- NAME -->` and `<!-- end -->`."""
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        for name, table in tables.items():
+            before, mark, rest = text.partition(f"<!-- {name} -->\n")
+            if mark:
+                _, end, after = rest.partition("<!-- end -->")
+                if not end:
+                    raise ValueError(f"{page}: no <!-- end --> after <!-- {name} -->")
+                text = f"{before}{mark}{table}\n{end}{after}"
+        write_text(page, text)

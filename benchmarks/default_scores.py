@@ -31,7 +31,7 @@ from scipy.stats import ttest_ind
 from tqdm import tqdm
 
 from chemprop_peer import TARGETS
-from haarpool._files import write_text
+from common import markdown, write_tables
 from haarpool.datasets.splits import make_splits
 from haarpool.experiments.statistics import Estimate
 from haarpool.nn import HaarNetArchitecture, parse_architecture
@@ -227,25 +227,11 @@ def make_tables(path: Path, peer: Path) -> dict[str, str]:
         f"On the mean of {len(gains)} datasets with accuracy or ROC-AUC, random splits, pooling "
         f"adds {mean(gains):+.2f} points."
     )
-    return {name: _markdown(rows) for name, rows in tables.items()} | {"pooling": note}
+    return {name: markdown(rows) for name, rows in tables.items()} | {"pooling": note}
 
 
 def _text(difference: Difference | None, percent: bool = False) -> str:
     return difference.text(percent=percent) if difference else NOT_MEASURED
-
-
-def write_tables(tables: Mapping[str, str], pages: Sequence[Path]) -> None:
-    """Write tables into pages, between the comments `<!-- NAME -->` and `<!-- end -->`."""
-    for page in pages:
-        text = page.read_text(encoding="utf-8")
-        for name, table in tables.items():
-            before, mark, rest = text.partition(f"<!-- {name} -->\n")
-            if mark:
-                _, end, after = rest.partition("<!-- end -->")
-                if not end:
-                    raise ValueError(f"{page}: no <!-- end --> after <!-- {name} -->")
-                text = f"{before}{mark}{table}\n{end}{after}"
-        write_text(page, text)
 
 
 def _mean(scores: Scores, percent: bool, repeats: int) -> str:
@@ -255,11 +241,6 @@ def _mean(scores: Scores, percent: bool, repeats: int) -> str:
     values = [100 * value if percent else value for value in scores.values()]
     digits = 1 if percent else 3
     return f"{mean(values):.{digits}f} ± {stdev(values):.{digits}f}"
-
-
-def _markdown(rows: Sequence[Sequence[str]]) -> str:
-    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def main() -> None:

@@ -100,7 +100,7 @@ def test_intervals_of_paired_differences_are_corrected_for_overlap():
 
 
 def test_a_table_replaces_the_old_one_and_nothing_else(tmp_path):
-    from default_scores import write_tables
+    from common import write_tables
 
     page = tmp_path / "page.md"
     page.write_text("a\n<!-- graphs -->\nold\n<!-- end -->\nb\n")

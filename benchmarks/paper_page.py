@@ -1,0 +1,422 @@
+"""Write what of the paper reproduces: tables of README.md and docs/paper.md, and a figure.
+
+    python benchmarks/paper_page.py
+
+Everything is made from the lines of `haarpool reproduce` in results/. Where a table has no lines of
+the default network yet, those of `benchmarks/default_scores.py` are taken: the same settings on the
+same splits. Where a method has fewer than ten splits, their number is in parentheses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+
+from common import markdown, write_tables
+from default_scores import read_lines
+from haarpool.experiments.lines import Line, ResultLines
+from haarpool.experiments.report import DASH, TableReport
+from haarpool.experiments.statistics import Estimate, estimate, paired_difference
+from haarpool.experiments.table import REPEATS, Cell, Published, find_table
+from haarpool.training.metrics import LOWER_IS_BETTER, SHORT_NAMES
+from paper_figure import Point, Row, draw_scores
+
+RESULTS, PAGES = Path("results"), (Path("README.md"), Path("docs/paper.md"))
+FIGURE = "table1.png"
+METRICS = {"table1": "accuracy", "triangles": "accuracy", "qm7": "mae"}
+PEERS_OF_README = 3
+WITHOUT_POOLING = "best-no-pooling"
+# What a peer may change in the network of HaarPool.
+PEER_SETTINGS = {"arch", "tied", "pooling"}
+# Rows of Table 1 by method and members in the lines of `default_scores.py`.
+DEFAULT_ROWS = {
+    ("haarpool", 1): "best",
+    ("haarpool", 5): "best-5",
+    ("haarpool, no pooling", 1): WITHOUT_POOLING,
+}
+# Verdicts on our best network, which repeats nothing.
+PHRASES = {
+    "better": "better",
+    "reproduced": "in the interval",
+    "unclear": "in the interval",
+    "not reached": "below",
+}
+# Claims of the paper, and the rows of the ablation whose means tell about them.
+CLAIMS = {
+    'Depth of the chain, 1 to 4 levels ("substantial impact")': ("levels-[1-9]*", "default"),
+    'Randomness of the clustering, five seeds ("little effect")': ("seed-*",),
+    'Clustering methods ("any of these will work")': ("by-*", "default", "seed-0"),
+}
+
+
+class Experiment:
+    """A dataset of the paper.
+
+    Args:
+        report: The report on its table.
+        dataset: Its name.
+        others: Lines of methods, for those that have too few in the table.
+    """
+
+    def __init__(
+        self, report: TableReport, dataset: str, others: Mapping[str, list[Line]] | None = None
+    ) -> None:
+        self.report, self.table, self.dataset = report, report.table, dataset
+        self.metric, self.protocol = METRICS[self.table.name], self.table.cells[0].protocol
+        self.others = others or {}
+        self.cells = {
+            cell.method: cell
+            for cell in self.table.cells
+            if (cell.dataset, cell.protocol) == (dataset, self.protocol)
+        }
+        self.methods = {method.name: method for method in self.table.methods}
+
+    @property
+    def name(self) -> str:
+        """Name of the dataset for readers."""
+        return "Triangles" if self.dataset == "TRIANGLES" else self.dataset
+
+    @property
+    def reference(self) -> str:
+        """HaarPool as published."""
+        return self.table.reference
+
+    @property
+    def peers(self) -> list[str]:
+        """Methods with the layers, widths and training of HaarPool and another pooling."""
+        haarpool = self.cells[self.reference]
+        return [name for name, cell in self.cells.items() if is_peer(cell, haarpool)]
+
+    @property
+    def ours(self) -> list[str]:
+        """Networks of haarpool with pooling."""
+        return [name for name in self.cells if is_ours(name)]
+
+    @property
+    def sign(self) -> int:
+        """1 if high scores are good, -1 for errors."""
+        return -1 if self.metric in LOWER_IS_BETTER else 1
+
+    def lines(self, method: str) -> list[Line]:
+        """Return the lines of a method."""
+        lines = self.report.ok(self.dataset, method, self.protocol)
+        return lines if len(lines) >= REPEATS else max(lines, self.others.get(method, []), key=len)
+
+    def measured(self, method: str, part: str = "") -> Estimate | None:
+        """Return the result of a method in the units of the paper; None with less than 2 splits."""
+        lines = self.lines(method)
+        return self.report.scaled(estimate(lines, part)) if len(lines) > 1 else None
+
+    def published(self, method: str) -> Published | None:
+        """Return the number of the paper for a method."""
+        return self.report.published(self.methods[method].published, self.dataset)
+
+    def most_splits(self, methods: Iterable[str]) -> list[str]:
+        """Return the methods that have the most splits."""
+        counts = {method: len(self.lines(method)) for method in methods}
+        most = max(counts.values(), default=0)
+        return [method for method, count in counts.items() if count == most > 1]
+
+    def best_peer(self) -> str | None:
+        """Return the peer with the best mean test score."""
+        peers = {peer: self.measured(peer) for peer in self.most_splits(self.peers)}
+        return max(peers, key=lambda peer: self.sign * peers[peer].mean, default=None)
+
+    def best_of_ours(self) -> str | None:
+        """Return our network with the best mean validation score; the test part does not choose."""
+        return max(self.most_splits(self.ours), key=self.validation, default=None)
+
+    def validation(self, method: str) -> float:
+        """Return the mean validation score of a method, high if good."""
+        return self.sign * mean(line["validation"] for line in self.lines(method))
+
+    def gain(self, method: str, other: str) -> Estimate | None:
+        """Return how far a method is ahead of another one on the same splits, positive if better.
+
+        Args:
+            method: The method.
+            other: The other one.
+        """
+        difference = paired_difference(self.lines(method), self.lines(other))
+        if difference is None or difference.splits < 2:
+            return None
+        return self.report.scaled(difference._replace(mean=self.sign * difference.mean))
+
+
+def is_peer(cell: Cell, haarpool: Cell) -> bool:
+    """Return whether a cell has the network and training of HaarPool, with another pooling."""
+    if not cell.is_network or "HP" in cell.settings["arch"].split("-"):
+        return False
+    own, others = (
+        {name: value for name, value in one.settings.items() if name not in PEER_SETTINGS}
+        for one in (cell, haarpool)
+    )
+    return own == others
+
+
+def is_ours(method: str) -> bool:
+    """Return whether a method is one of our best networks, with pooling."""
+    return method.startswith("best") and method != WITHOUT_POOLING
+
+
+def read_report(results: Path, name: str) -> TableReport:
+    """Return the report on a table from its lines."""
+    return TableReport(find_table(name), list(ResultLines(results, name).read().values()))
+
+
+def read_experiments(results: Path) -> list[Experiment]:
+    """Return the datasets of the paper."""
+    defaults: dict[str, dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
+    for line in read_lines(results / "default_scores.jsonl"):
+        if line["split"] == "random":
+            # Parts of 80 %, 10 % and 10 %, for the interval.
+            row = DEFAULT_ROWS[line["method"], line["members"]]
+            defaults[line["dataset"]][row].append(line | {"sizes": (8, 1, 1)})
+    return [
+        Experiment(report, dataset, defaults[dataset] if name == "table1" else None)
+        for name in METRICS
+        for report in [read_report(results, name)]
+        for dataset in report.table.datasets
+    ]
+
+
+def verdict(ours: Estimate, published: Published, sign: int) -> str:
+    """Compare a published number with our result.
+
+    A wide interval contains many numbers. So "reproduced" also needs a mean within two published
+    standard deviations, where there are some; else it is "unclear".
+
+    Args:
+        ours: Our result.
+        published: The published one.
+        sign: 1 if high scores are good, -1 for errors.
+    """
+    distance = ours.mean - published.value
+    if not ours.contains(published.value):
+        return "better" if sign * distance > 0 else "not reached"
+    is_close = published.std is None or abs(distance) <= 2 * published.std
+    return "reproduced" if is_close else "unclear"
+
+
+def spread(value: Estimate | None) -> str:
+    """Format mean and standard deviation, and the number of splits if it is not ten."""
+    if value is None:
+        return DASH
+    count = f" ({value.splits})" if value.splits != REPEATS else ""
+    return f"{value.mean:.1f} ± {value.std:.1f}{count}"
+
+
+def with_interval(value: Estimate) -> str:
+    """Format a difference and its 95 % interval."""
+    ends = (value.mean, value.mean - value.half, value.mean + value.half)
+    middle, low, high = (f"{end:+.1f}" for end in ends)
+    return f"{middle} [{low}, {high}]"
+
+
+def reproduction_table(experiments: Sequence[Experiment]) -> str:
+    """Return the table of what reproduces, a row per dataset."""
+    rows = [["", "published", "measured", "95 % interval", "", "best peer", "our best network"]]
+    for one in experiments:
+        value, published = one.measured(one.reference), one.published(one.reference)
+        interval = result = DASH
+        if value:
+            interval = f"{value.mean - value.half:.1f} to {value.mean + value.half:.1f}"
+            result = verdict(value, published, one.sign)
+        texts = []
+        for method in (one.best_peer(), one.best_of_ours()):
+            title = one.methods[method].title.removeprefix("haarpool, ") if method else ""
+            texts.append(f"{spread(one.measured(method))}, {title}" if method else DASH)
+        unit = SHORT_NAMES.get(one.metric, "%")
+        rows.append(
+            [f"{one.name}, {unit}", str(published), spread(value), interval, result, *texts]
+        )
+    return markdown(rows)
+
+
+def ours_against_published(experiments: Sequence[Experiment]) -> str:
+    """Say where our best network is better than the published number."""
+    found = defaultdict(list)
+    for one in experiments:
+        if method := one.best_of_ours():
+            result = verdict(one.measured(method), one.published(one.reference), one.sign)
+            found[PHRASES[result]].append(one.name)
+    parts = [f"{', '.join(found[x])} ({x})" for x in dict.fromkeys(PHRASES.values()) if found[x]]
+    return f"Our best network beside the published number: {'; '.join(parts) or 'not run yet'}."
+
+
+def spread_table(experiments: Sequence[Experiment]) -> str:
+    """Return the table of standard deviations of HaarPool between splits."""
+    rows = [["", "± published", "± by chance", "± measured", "best of our splits", "one class"]]
+    for one in experiments:
+        published, lines = one.published(one.reference), one.lines(one.reference)
+        if one.table.name != "table1" or len(lines) < 2:
+            continue
+        value, best = one.measured(one.reference), max(line["value"] for line in lines)
+        chance = chance_deviation(published.value / 100, lines[0]["sizes"])
+        constant = sum(predicts_one_class(line) for line in lines)
+        numbers = (published.std, 100 * chance, value.std, 100 * best)
+        rows.append([one.dataset, *(f"{x:.1f}" for x in numbers), f"{constant} of {len(lines)}"])
+    return markdown(rows)
+
+
+def chance_deviation(accuracy: float, sizes: Sequence[int]) -> float:
+    """Return how much the accuracy of one classifier varies between random test parts.
+
+    The test part of n of N graphs is drawn without replacement.
+
+    Args:
+        accuracy: Its accuracy on all graphs.
+        sizes: Sizes of the training, validation and test part.
+    """
+    n, total = sizes[-1], sum(sizes)
+    return math.sqrt(accuracy * (1 - accuracy) / n * (1 - n / total))
+
+
+def predicts_one_class(line: Line) -> bool:
+    """Return whether a network gives all test graphs the same class."""
+    return bool(math.isclose(line["scores"]["test"]["balanced_accuracy"], 0.5))
+
+
+def readout_line(experiments: Sequence[Experiment]) -> str:
+    """Say how many trainings of peers end with one class, by their readout."""
+    counts = {"AP": [0, 0], "SUM": [0, 0]}
+    for one in experiments:
+        for peer in one.peers if one.table.name == "table1" else []:
+            for token in counts.keys() & set(one.cells[peer].settings["arch"].split("-")):
+                lines = one.lines(peer)
+                counts[token][0] += sum(map(predicts_one_class, lines))
+                counts[token][1] += len(lines)
+    means, sums = (f"{ended} of {number}" for ended, number in counts.values())
+    return (
+        f"Of the trainings of peers in HaarPool's networks, {means} with a mean readout and {sums} "
+        "with a sum give all test graphs the same class."
+    )
+
+
+def pooling_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
+    """Yield what pooling adds, a line per experiment."""
+    lines = defaultdict(list)
+    for one in experiments:
+        for method, other in ((one.reference, "sum"), ("best", WITHOUT_POOLING)):
+            if {method, other} <= one.cells.keys():
+                unit = SHORT_NAMES.get(one.metric, "points")
+                titles = (one.methods[name].title for name in (method, other))
+                texts = lines[f"{' instead of '.join(titles)}, {unit}"]
+                if gain := one.gain(method, other):
+                    texts.append(f"{one.name} {with_interval(gain)}")
+    for title, texts in lines.items():
+        yield f"- {title}: {'; '.join(texts) or 'not run yet'}."
+
+
+def triangles_line(experiments: Sequence[Experiment]) -> str:
+    """Say how HaarPool does on the two halves of the test part of Triangles."""
+    one = next(one for one in experiments if one.table.name == "triangles")
+    halves = [spread(one.measured(one.reference, part)) for part in one.table.parts[-2:]]
+    return f"HaarPool as published, sizes of the training / larger: {' / '.join(halves)} %."
+
+
+def claim_lines(results: Path) -> Iterator[str]:
+    """Yield the lowest and the highest mean of the rows of a claim, a line per claim."""
+    from fnmatch import fnmatch
+
+    report = read_report(results, "ablation")
+    names = [method.name for method in report.table.methods]
+    protocol = report.table.cells[0].protocol
+    for claim, patterns in CLAIMS.items():
+        rows = [name for name in names if any(fnmatch(name, pattern) for pattern in patterns)]
+        texts = []
+        for dataset in report.table.datasets:
+            lines = [report.ok(dataset, row, protocol) for row in rows]
+            means = [100 * estimate(one).mean for one in lines if len(one) == REPEATS]
+            if len(means) > 1:
+                texts.append(f"{dataset} {min(means):.1f} to {max(means):.1f} ({len(means)} rows)")
+        yield f"- {claim}: {'; '.join(texts) or 'not run yet'}."
+
+
+def methods_table(experiments: Sequence[Experiment]) -> str:
+    """Return Table 1 for README: HaarPool, the best peers and our networks, a row per method."""
+    table1 = [one for one in experiments if one.table.name == "table1"]
+    reference = table1[0].reference
+    rows = [
+        ["accuracy, %", *(one.dataset for one in table1)],
+        ["HaarPool, published", *(str(one.published(reference)) for one in table1)],
+        ["HaarPool, measured", *(spread(one.measured(reference)) for one in table1)],
+    ]
+    ours = [name for name in table1[0].ours if any(one.measured(name) for one in table1)]
+    for name in (*best_peers(table1)[:PEERS_OF_README], *ours, WITHOUT_POOLING):
+        title = table1[0].methods[name].title
+        rows.append([title, *(spread(one.measured(name)) for one in table1)])
+    return markdown(rows)
+
+
+def best_peers(table1: Sequence[Experiment]) -> list[str]:
+    """Return the peers, those with most datasets first, then by their mean over these."""
+
+    def rank(peer: str) -> tuple[int, float]:
+        found = [value.mean for one in table1 if (value := complete(one, peer))]
+        return len(found), mean(found) if found else 0.0
+
+    return sorted(table1[0].peers, key=rank, reverse=True)
+
+
+def complete(one: Experiment, method: str) -> Estimate | None:
+    """Return the result of a method that has all splits."""
+    value = one.measured(method)
+    return value if value and value.splits >= REPEATS else None
+
+
+def figure_rows(experiments: Sequence[Experiment]) -> list[Row]:
+    """Return the rows of the figure: a method of the paper, another pooling, or one of ours.
+
+    Of several rows of a published method the first one is drawn, and its own recipe beside it.
+    """
+    table1 = [one for one in experiments if one.table.name == "table1"]
+    first = table1[0]
+    own = {m.published: name for name, m in first.methods.items() if name.endswith("-own")}
+    drawn, rows = set(), []
+    for name, method in first.methods.items():
+        kind = "haarpool" if name == first.reference else "peer"
+        kind = "ours" if is_ours(name) or name == WITHOUT_POOLING else kind
+        if name in own.values() or (method.published and method.published in drawn):
+            continue
+        drawn.add(method.published)
+        points = {}
+        for one in table1:
+            published = one.published(name)
+            points[one.dataset] = Point(
+                complete(one, name),
+                complete(one, own.get(method.published, "")),
+                published.value if published else None,
+            )
+        if any(point.value for point in points.values()):
+            rows.append(Row(method.title, kind, points))
+    order = ("haarpool", "ours", "peer")
+    return sorted(rows, key=lambda row: order.index(row.kind))
+
+
+def make_tables(results: Path) -> dict[str, str]:
+    """Return the tables and sentences of the pages by their marks."""
+    experiments = read_experiments(results)
+    return {
+        "methods of the paper": methods_table(experiments),
+        "reproduction": reproduction_table(experiments),
+        "ours against published": ours_against_published(experiments),
+        "spread": spread_table(experiments),
+        "readouts": readout_line(experiments),
+        "triangles": triangles_line(experiments),
+        "what pooling adds": "\n".join(pooling_lines(experiments)),
+        "claims": "\n".join(claim_lines(results)),
+    }
+
+
+def main() -> None:
+    write_tables(make_tables(RESULTS), PAGES)
+    experiments = read_experiments(RESULTS)
+    draw_scores(figure_rows(experiments), RESULTS / FIGURE)
+
+
+if __name__ == "__main__":
+    main()
