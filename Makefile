@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=logical --dist=worksteal
 # PyTorch Geometric at import, the second one on Python 3.13.
 WHEEL_WARNINGS := -W error -W 'ignore:`torch.jit:DeprecationWarning' -W 'ignore:Failing to pass a value:DeprecationWarning'
 
-.PHONY: help demo check test lint wheel bench clean
+.PHONY: help demo check test lint wheel bench pages clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
@@ -48,6 +48,11 @@ bench: $(VENV)/installed ## measure speed and memory, write results/
 	$(BIN)/haarpool bench
 	$(BIN)/python benchmarks/clustering.py
 	$(BIN)/python benchmarks/training.py
+
+pages: $(VENV)/installed ## write the report, and the tables of README and docs/, from results/
+	$(BIN)/haarpool reproduce --report
+	$(BIN)/python benchmarks/default_scores.py --table
+	$(BIN)/python benchmarks/paper_page.py
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -195,7 +195,7 @@ def read_scores(*paths: Path) -> dict[tuple[str, str], dict[tuple[str, int], dic
 def make_tables(path: Path, peer: Path) -> dict[str, str]:
     """Return "summary", "graphs" and "molecules", tables of the pages, and the line "pooling"."""
     scores = read_scores(path, peer)
-    summary = [["", "one network", "five members", "chemprop, one", "chemprop, five"]]
+    summary = [["", "one network", "five members", "chemprop, one", "chemprop, five"]]  # columns
     graphs = [["", "one network", "five members", "one without pooling", "pooling adds"]]
     molecules = [["", "one network", "chemprop", "ahead by", "five members"]]
     molecules[0] += ["chemprop, five", "ahead by", "one without pooling", "pooling adds"]
@@ -211,7 +211,6 @@ def make_tables(path: Path, peer: Path) -> dict[str, str]:
         texts = [_mean(each, percent, plan.repeats) for each in columns]
         if set(texts) == {NOT_MEASURED}:
             continue
-        summary.append([name, *(text.partition(" ")[0] for text in texts)])
         gain = difference(plan, one, plain)
         if gain and METRICS[plan.dataset] not in LOWER_IS_BETTER and plan.rule == "random":
             gains.append(100 * gain.mean)
@@ -222,7 +221,8 @@ def make_tables(path: Path, peer: Path) -> dict[str, str]:
             first = [texts[0], texts[2], _text(difference(plan, one, peer_one))]
             second = [texts[1], texts[3], _text(difference(plan, five, peer_five))]
             molecules.append([name, *first, *second, *pooling])
-    tables = {"summary": summary, "graphs": graphs, "molecules": molecules}
+            summary.append([name, *(text.partition(" ")[0] for text in texts)])
+    tables = {"summary": list(zip(*summary, strict=True)), "graphs": graphs, "molecules": molecules}
     note = (
         f"On the mean of {len(gains)} datasets with accuracy or ROC-AUC, random splits, pooling "
         f"adds {mean(gains):+.2f} points."

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from statistics import mean
 
@@ -27,22 +28,23 @@ from paper_figure import Point, Row, draw_scores
 RESULTS, PAGES = Path("results"), (Path("README.md"), Path("docs/paper.md"))
 FIGURE = "table1.png"
 METRICS = {"table1": "accuracy", "triangles": "accuracy", "qm7": "mae"}
-PEERS_OF_README = 3
-WITHOUT_POOLING = "best-no-pooling"
+PEERS_OF_README = 2
+DEFAULT, NO_POOLING = "best", "-no-pooling"  # a row, and the end of names of rows without it
+TEST_PARTS = ("original sizes", "large")  # of Triangles
 # What a peer may change in the network of HaarPool.
 PEER_SETTINGS = {"arch", "tied", "pooling"}
 # Rows of Table 1 by method and members in the lines of `default_scores.py`.
 DEFAULT_ROWS = {
-    ("haarpool", 1): "best",
+    ("haarpool", 1): DEFAULT,
     ("haarpool", 5): "best-5",
-    ("haarpool, no pooling", 1): WITHOUT_POOLING,
+    ("haarpool, no pooling", 1): DEFAULT + NO_POOLING,
 }
 # Verdicts on our best network, which repeats nothing.
 PHRASES = {
-    "better": "better",
-    "reproduced": "in the interval",
-    "unclear": "in the interval",
-    "not reached": "below",
+    "better": "better on",
+    "reproduced": "not told apart on",
+    "unclear": "not told apart on",
+    "not reached": "worse on",
 }
 # Claims of the paper, and the rows of the ablation whose means tell about them.
 CLAIMS = {
@@ -92,8 +94,9 @@ class Experiment:
 
     @property
     def ours(self) -> list[str]:
-        """Networks of haarpool with pooling."""
-        return [name for name in self.cells if is_ours(name)]
+        """Networks of haarpool with pooling, from one to many."""
+        names = [name for name in self.methods if name in self.cells and is_ours(name)]
+        return [name for name in names if not name.endswith(NO_POOLING)]
 
     @property
     def sign(self) -> int:
@@ -126,12 +129,9 @@ class Experiment:
         return max(peers, key=lambda peer: self.sign * peers[peer].mean, default=None)
 
     def best_of_ours(self) -> str | None:
-        """Return our network with the best mean validation score; the test part does not choose."""
-        return max(self.most_splits(self.ours), key=self.validation, default=None)
-
-    def validation(self, method: str) -> float:
-        """Return the mean validation score of a method, high if good."""
-        return self.sign * mean(line["validation"] for line in self.lines(method))
+        """Return the last of our networks that is measured; no result chooses it."""
+        measured = self.most_splits(self.ours)
+        return measured[-1] if measured else None
 
     def gain(self, method: str, other: str) -> Estimate | None:
         """Return how far a method is ahead of another one on the same splits, positive if better.
@@ -158,8 +158,8 @@ def is_peer(cell: Cell, haarpool: Cell) -> bool:
 
 
 def is_ours(method: str) -> bool:
-    """Return whether a method is one of our best networks, with pooling."""
-    return method.startswith("best") and method != WITHOUT_POOLING
+    """Return whether a method is one of our best networks, with or without pooling."""
+    return method.startswith(DEFAULT)
 
 
 def read_report(results: Path, name: str) -> TableReport:
@@ -243,8 +243,8 @@ def ours_against_published(experiments: Sequence[Experiment]) -> str:
         if method := one.best_of_ours():
             result = verdict(one.measured(method), one.published(one.reference), one.sign)
             found[PHRASES[result]].append(one.name)
-    parts = [f"{', '.join(found[x])} ({x})" for x in dict.fromkeys(PHRASES.values()) if found[x]]
-    return f"Our best network beside the published number: {'; '.join(parts) or 'not run yet'}."
+    parts = [f"{x} {', '.join(found[x])}" for x in dict.fromkeys(PHRASES.values()) if found[x]]
+    return f"Our best network beside the published numbers: {'; '.join(parts) or 'not run yet'}."
 
 
 def spread_table(experiments: Sequence[Experiment]) -> str:
@@ -276,52 +276,64 @@ def chance_deviation(accuracy: float, sizes: Sequence[int]) -> float:
 
 
 def predicts_one_class(line: Line) -> bool:
-    """Return whether a network gives all test graphs the same class."""
-    return bool(math.isclose(line["scores"]["test"]["balanced_accuracy"], 0.5))
+    """Return whether a network gives all test graphs the same of two classes.
+
+    Then the balanced accuracy is 1/2, and the mean F1 of the classes is a / (1 + a) for accuracy a.
+    """
+    scores = line["scores"]["test"]
+    constant = (0.5, scores["accuracy"] / (1 + scores["accuracy"]))
+    return all(map(math.isclose, (scores["balanced_accuracy"], scores["f1"]), constant))
 
 
-def readout_line(experiments: Sequence[Experiment]) -> str:
-    """Say how many trainings of peers end with one class, by their readout."""
-    counts = {"AP": [0, 0], "SUM": [0, 0]}
-    for one in experiments:
-        for peer in one.peers if one.table.name == "table1" else []:
-            for token in counts.keys() & set(one.cells[peer].settings["arch"].split("-")):
-                lines = one.lines(peer)
-                counts[token][0] += sum(map(predicts_one_class, lines))
-                counts[token][1] += len(lines)
-    means, sums = (f"{ended} of {number}" for ended, number in counts.values())
-    return (
-        f"Of the trainings of peers in HaarPool's networks, {means} with a mean readout and {sums} "
-        "with a sum give all test graphs the same class."
+def reason_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
+    """Yield what is measured about the reasons."""
+    by_table = {one.table.name: one for one in experiments}
+    table1 = [one for one in experiments if one.table.name == "table1"]
+    gains = [(one.name, one.gain("haarpool-untied", one.reference)) for one in table1]
+    texts = [f"{name} {with_interval(gain)}" for name, gain in gains if gain and gain.std]
+    yield f"- Untied instead of tied weights, points: {'; '.join(texts) or 'not run yet'}."
+    means, sums = (ended_with_one_class(table1, readout) for readout in ("AP", "SUM"))
+    yield (
+        f"- Peers in HaarPool's networks: {means} trainings with a mean readout and {sums} with a "
+        "sum readout end with one class for all test graphs."
     )
+    triangles = by_table["triangles"]
+    halves = [spread(triangles.measured(triangles.reference, part)) for part in TEST_PARTS]
+    yield f"- Triangles, HaarPool, accuracy on {' / '.join(TEST_PARTS)}: {' / '.join(halves)}."
+    linear = by_table["qm7"].measured("linear")
+    yield f"- QM7, linear fit on the number of atoms of each element, MAE: {spread(linear)}."
+
+
+def ended_with_one_class(table1: Sequence[Experiment], readout: str) -> str:
+    """Return how many trainings of peers with a readout end with one class for all graphs."""
+    lines = [
+        line
+        for one in table1
+        for peer in one.peers
+        if readout in one.cells[peer].settings["arch"].split("-")
+        for line in one.lines(peer)
+    ]
+    return f"{sum(map(predicts_one_class, lines))} of {len(lines)}"
 
 
 def pooling_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
     """Yield what pooling adds, a line per experiment."""
     lines = defaultdict(list)
     for one in experiments:
-        for method, other in ((one.reference, "sum"), ("best", WITHOUT_POOLING)):
+        pairs = {one.reference: "sum"} | {name: name + NO_POOLING for name in one.ours}
+        for method, other in pairs.items():
             if {method, other} <= one.cells.keys():
                 unit = SHORT_NAMES.get(one.metric, "points")
-                titles = (one.methods[name].title for name in (method, other))
-                texts = lines[f"{' instead of '.join(titles)}, {unit}"]
+                without = "the same without pooling" if method in one.ours else "a global sum"
+                texts = lines[f"{one.methods[method].title} beside {without}, {unit}"]
                 if gain := one.gain(method, other):
                     texts.append(f"{one.name} {with_interval(gain)}")
     for title, texts in lines.items():
         yield f"- {title}: {'; '.join(texts) or 'not run yet'}."
 
 
-def triangles_line(experiments: Sequence[Experiment]) -> str:
-    """Say how HaarPool does on the two halves of the test part of Triangles."""
-    one = next(one for one in experiments if one.table.name == "triangles")
-    halves = [spread(one.measured(one.reference, part)) for part in one.table.parts[-2:]]
-    return f"HaarPool as published, sizes of the training / larger: {' / '.join(halves)} %."
-
-
 def claim_lines(results: Path) -> Iterator[str]:
     """Yield the lowest and the highest mean of the rows of a claim, a line per claim."""
-    from fnmatch import fnmatch
-
     report = read_report(results, "ablation")
     names = [method.name for method in report.table.methods]
     protocol = report.table.cells[0].protocol
@@ -341,12 +353,14 @@ def methods_table(experiments: Sequence[Experiment]) -> str:
     table1 = [one for one in experiments if one.table.name == "table1"]
     reference = table1[0].reference
     rows = [
-        ["accuracy, %", *(one.dataset for one in table1)],
+        ["", *(one.dataset for one in table1)],
         ["HaarPool, published", *(str(one.published(reference)) for one in table1)],
         ["HaarPool, measured", *(spread(one.measured(reference)) for one in table1)],
     ]
-    ours = [name for name in table1[0].ours if any(one.measured(name) for one in table1)]
-    for name in (*best_peers(table1)[:PEERS_OF_README], *ours, WITHOUT_POOLING):
+    ours = [DEFAULT + NO_POOLING, DEFAULT]
+    if (best := table1[0].best_of_ours()) not in (None, DEFAULT):
+        ours.append(best)
+    for name in (*best_peers(table1)[:PEERS_OF_README], *ours):
         title = table1[0].methods[name].title
         rows.append([title, *(spread(one.measured(name)) for one in table1)])
     return markdown(rows)
@@ -379,7 +393,7 @@ def figure_rows(experiments: Sequence[Experiment]) -> list[Row]:
     drawn, rows = set(), []
     for name, method in first.methods.items():
         kind = "haarpool" if name == first.reference else "peer"
-        kind = "ours" if is_ours(name) or name == WITHOUT_POOLING else kind
+        kind = "ours" if is_ours(name) else kind
         if name in own.values() or (method.published and method.published in drawn):
             continue
         drawn.add(method.published)
@@ -405,8 +419,7 @@ def make_tables(results: Path) -> dict[str, str]:
         "reproduction": reproduction_table(experiments),
         "ours against published": ours_against_published(experiments),
         "spread": spread_table(experiments),
-        "readouts": readout_line(experiments),
-        "triangles": triangles_line(experiments),
+        "reasons": "\n".join(reason_lines(experiments)),
         "what pooling adds": "\n".join(pooling_lines(experiments)),
         "claims": "\n".join(claim_lines(results)),
     }

@@ -43,12 +43,36 @@ def test_walk_through_the_modules_never_goes_back():
         assert not graph.chain_exists(importer=earlier, imported=later), f"{earlier} needs {later}"
 
 
-def test_tables_of_scores_are_those_of_the_results(monkeypatch):
+@pytest.fixture
+def _benchmarks(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
+
+
+def assert_pages_have(tables, pages):
+    text = "".join((ROOT / page).read_text() for page in pages)
+    for name, table in tables.items():
+        assert f"<!-- {name} -->\n{table}\n<!-- end -->" in text, "run make pages"
+
+
+@pytest.mark.usefixtures("_benchmarks")
+def test_tables_of_scores_are_those_of_the_results():
     from default_scores import PAGES, make_tables
 
     results = ROOT / "results"
-    tables = make_tables(results / "default_scores.jsonl", results / "chemprop.jsonl")
-    text = "".join((ROOT / page).read_text() for page in PAGES)
-    for name, table in tables.items():
-        assert f"<!-- {name} -->\n{table}\n<!-- end -->" in text
+    assert_pages_have(
+        make_tables(results / "default_scores.jsonl", results / "chemprop.jsonl"), PAGES
+    )
+
+
+@pytest.mark.usefixtures("_benchmarks")
+def test_tables_and_figure_of_the_paper_are_those_of_the_results():
+    from paper_figure import digest
+    from paper_page import FIGURE, PAGES, figure_rows, make_tables, read_experiments
+    from PIL import Image
+
+    results = ROOT / "results"
+    assert_pages_have(make_tables(results), PAGES)
+    with Image.open(results / FIGURE) as figure:
+        drawn = figure.text["Description"]
+    assert drawn == digest(figure_rows(read_experiments(results))), "run make pages"
+    assert (results / FIGURE).stat().st_size < 150_000
