@@ -193,9 +193,9 @@ def read_scores(*paths: Path) -> dict[tuple[str, str], dict[tuple[str, int], dic
 
 
 def make_tables(path: Path, peer: Path) -> dict[str, str]:
-    """Return "summary", "graphs" and "molecules", tables of the pages, and the line "pooling"."""
+    """Return the tables "summary" (molecules), "graphs" and "molecules", and the line "pooling"."""
     scores = read_scores(path, peer)
-    summary = [["", "one network", "five members", "chemprop, one", "chemprop, five"]]  # columns
+    summary = [["", "one network", "five members", "chemprop, one", "chemprop, five"]]
     graphs = [["", "one network", "five members", "one without pooling", "pooling adds"]]
     molecules = [["", "one network", "chemprop", "ahead by", "five members"]]
     molecules[0] += ["chemprop, five", "ahead by", "one without pooling", "pooling adds"]
@@ -222,6 +222,7 @@ def make_tables(path: Path, peer: Path) -> dict[str, str]:
             second = [texts[1], texts[3], _text(difference(plan, five, peer_five))]
             molecules.append([name, *first, *second, *pooling])
             summary.append([name, *(text.partition(" ")[0] for text in texts)])
+    # README has a row per method.
     tables = {"summary": list(zip(*summary, strict=True)), "graphs": graphs, "molecules": molecules}
     note = (
         f"On the mean of {len(gains)} datasets with accuracy or ROC-AUC, random splits, pooling "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,7 +103,7 @@ def draw_scores(rows: Sequence[Row], path: Path) -> None:
 
 def _heights(rows: Sequence[Row]) -> list[float]:
     heights = [0.0]
-    for before, row in zip(rows, rows[1:], strict=False):
+    for before, row in pairwise(rows):
         heights.append(heights[-1] - 1 - GAP * (row.kind != before.kind))
     return heights
 

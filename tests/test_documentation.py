@@ -6,6 +6,7 @@ from pathlib import Path
 
 import grimp
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
@@ -68,7 +69,6 @@ def test_tables_of_scores_are_those_of_the_results():
 def test_tables_and_figure_of_the_paper_are_those_of_the_results():
     from paper_figure import digest
     from paper_page import FIGURE, PAGES, figure_rows, make_tables, read_experiments
-    from PIL import Image
 
     results = ROOT / "results"
     assert_pages_have(make_tables(results), PAGES)

@@ -4,13 +4,164 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.lines import table_line as line
+from PIL import Image
 
-from haarpool.experiments.lines import ResultLines
+from haarpool.experiments.lines import ResultLines, network_config
 from haarpool.experiments.statistics import Estimate
 from haarpool.experiments.table import Published, find_table
+from haarpool.training.metrics import scores_of
 
 
 @pytest.fixture(autouse=True)
 def _path(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parent.parent / "benchmarks")
+
+
+def write_lines(folder, table, dataset, values, **others):
+    """Write a line per value of each method."""
+    cells = {cell.key: cell for cell in find_table(table).cells}
+    protocol = find_table(table).cells[0].protocol
+    for method, numbers in values.items():
+        cell = cells[dataset, method, protocol]
+        config = network_config(cell).to_json() if cell.is_network else dict(cell.settings)
+        for seed, value in enumerate(numbers):
+            scores = {"accuracy": value, "balanced_accuracy": value, "f1": value}
+            ResultLines(folder, table).append(
+                {
+                    "dataset": dataset, "method": method, "protocol": protocol, "seed": seed,
+                    "status": "ok", "metric": "accuracy", "value": value, "config": config,
+                    "split_hash": f"{seed}", "sizes": [80, 10, 10], "scores": {"test": scores},
+                    **others,
+                }
+            )  # fmt: skip
+
+
+def around(value, n=10):
+    return [value + 0.01 * (-1) ** seed for seed in range(n)]
+
+
+def experiment(folder, dataset):
+    from paper_page import read_experiments
+
+    return next(one for one in read_experiments(folder) if one.dataset == dataset)
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "published", "sign", "expected"),
+    [
+        (75.0, 2.0, Published(80.0, 1.0), 1, "not reached"),
+        (85.0, 2.0, Published(80.0, 1.0), 1, "better"),
+        (78.5, 2.0, Published(80.0, 1.0), 1, "reproduced"),
+        (70.0, 12.0, Published(80.0, 1.0), 1, "unclear"),  # an interval that contains everything
+        (45.0, 2.0, Published(46.0), 1, "reproduced"),
+        (50.0, 2.0, Published(42.9, 1.2), -1, "not reached"),  # an error
+        (30.0, 2.0, Published(42.9, 1.2), -1, "better"),
+    ],
+)
+def test_verdicts(mean, half, published, sign, expected):
+    from paper_page import verdict
+
+    assert verdict(Estimate(mean, 1.0, half, 10), published, sign) == expected
+
+
+def test_peers_have_the_network_and_training_of_haarpool(tmp_path):
+    peers = experiment(tmp_path, "MUTAG").peers
+    assert {"gin", "sortpool", "diffpool", "gpool", "sagpool", "eigenpool", "sum"} <= set(peers)
+    others = ("haarpool", "best", "csm")
+    assert not [name for name in peers if name.startswith(others) or name.endswith("-own")]
+    assert "sagpool" in experiment(tmp_path, "QM7").peers
+    assert {"sagpool", "gin"} == set(experiment(tmp_path, "TRIANGLES").peers)
+
+
+def test_the_best_peer_has_the_most_splits_and_no_result_chooses_our_network(tmp_path):
+    values = {
+        "haarpool": around(0.7), "gin": around(0.8), "sortpool": around(0.75),
+        "eigenpool": [0.99] * 3, "best": around(0.9), "best-5": around(0.85),
+    }  # fmt: skip
+    write_lines(tmp_path, "table1", "MUTAG", values)
+    one = experiment(tmp_path, "MUTAG")
+    assert one.best_peer() == "gin"
+    assert one.best_of_ours() == "best-5"
+    assert experiment(tmp_path, "NCI1").best_peer() is None
+
+
+def test_missing_cells_are_dashes_and_few_splits_are_counted(tmp_path):
+    from paper_page import read_experiments, reproduction_table
+
+    write_lines(tmp_path, "table1", "MUTAG", {"haarpool": around(0.7, n=4)})
+    rows = reproduction_table(read_experiments(tmp_path)).splitlines()
+    measured = "70.0 ± 1.2 (4) | 67.7 to 72.3 | not reached"  # 3.18 · 1.15 · sqrt(1/4 + 1/8)
+    assert rows[2] == f"| MUTAG, % | 90.0 ± 3.6 | {measured} | – | – |"
+    assert rows[3] == "| PROTEINS, % | 80.4 ± 1.8 | – | – | – | – | – |"
+    assert rows[-1].startswith("| QM7, MAE | 42.9 ± 1.2 | – ")
+
+
+def test_gains_are_positive_where_pooling_is_better(tmp_path):
+    from paper_page import pooling_lines, read_experiments
+
+    values = {"best": around(0.9), "best-no-pooling": around(0.88)}
+    write_lines(tmp_path, "table1", "MUTAG", values)
+    values = {"best": around(3.0), "best-no-pooling": around(3.5)}
+    write_lines(tmp_path, "qm7", "QM7", values, metric="mae")
+    text = "\n".join(pooling_lines(read_experiments(tmp_path)))
+    assert "beside the same without pooling, points: MUTAG +2.0 [+2.0, +2.0]." in text
+    assert "beside the same without pooling, MAE: QM7 +0.5 [+0.5, +0.5]." in text
+    assert "HaarPool beside a global sum, points: not run yet." in text
+
+
+def test_scores_of_the_default_stand_in_for_missing_lines(tmp_path):
+    results = Path(__file__).parent.parent / "results" / "default_scores.jsonl"
+    (tmp_path / results.name).write_bytes(results.read_bytes())
+    write_lines(tmp_path, "table1", "MUTAG", {"best": around(0.5)})
+    assert experiment(tmp_path, "MUTAG").measured("best").mean == pytest.approx(50)
+    one = experiment(tmp_path, "NCI1").measured("best")
+    assert (one.splits, one.mean > 80) == (10, True)
+
+
+def test_deviation_by_chance_is_that_of_random_test_parts():
+    from paper_page import chance_deviation
+
+    right = np.arange(1000) < 800
+    rng = np.random.default_rng(0)
+    drawn = [rng.permutation(right)[:100].mean() for _ in range(4000)]
+    assert chance_deviation(0.8, [800, 100, 100]) == pytest.approx(np.std(drawn), rel=0.05)
+
+
+def test_networks_that_give_all_graphs_one_class():
+    from paper_page import predicts_one_class
+
+    target = np.array([0, 0, 0, 1, 1])
+    for output, expected in (([1, 1, 1, 1, 1], True), ([0, 0, 1, 1, 0], False)):
+        scores = scores_of("classification", np.eye(2)[output], target)
+        assert predicts_one_class({"scores": {"test": scores}}) is expected
+
+
+def test_claims_show_the_range_of_means(tmp_path):
+    from paper_page import claim_lines
+
+    seeds = {f"seed-{seed}": around(0.8 + 0.01 * seed) for seed in range(5)}
+    write_lines(tmp_path, "ablation", "MUTAG", seeds)
+    lines = list(claim_lines(tmp_path))
+    assert lines[0].endswith('("substantial impact"): not run yet.')
+    assert lines[1].endswith('("little effect"): MUTAG 80.0 to 84.0 (5 rows).')
+
+
+def test_figure(tmp_path):
+    from paper_figure import digest, draw_scores
+    from paper_page import figure_rows, read_experiments
+
+    values = {
+        "haarpool": around(0.7), "gin": around(0.8), "gin-own": around(0.85),
+        "gpool": around(0.7), "gpool-mean": around(0.6), "best": around(0.9),
+        "eigenpool": [0.8] * 3,
+    }  # fmt: skip
+    write_lines(tmp_path, "table1", "MUTAG", values)
+    rows = figure_rows(read_experiments(tmp_path))
+    assert [row.title for row in rows] == ["HaarPool", "haarpool, default", "GIN", "gPool"]
+    gin = rows[2].points["MUTAG"]
+    assert (gin.value.mean, gin.recipe.mean, gin.published) == pytest.approx((80, 85, 89.4))
+    draw_scores(rows, tmp_path / "figure.png")
+    with Image.open(tmp_path / "figure.png") as figure:
+        assert figure.text["Description"] == digest(rows)
+    write_lines(tmp_path, "table1", "MUTAG", {"gin": around(0.81)})
+    assert digest(figure_rows(read_experiments(tmp_path))) != digest(rows)

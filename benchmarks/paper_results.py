@@ -1,0 +1,177 @@
+"""The datasets of the paper with their results, for the tables and the figure of the pages."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from default_scores import read_lines
+from haarpool.experiments.lines import Line, ResultLines
+from haarpool.experiments.report import TableReport
+from haarpool.experiments.statistics import Estimate, estimate, paired_difference
+from haarpool.experiments.table import REPEATS, Cell, Published, find_table
+from haarpool.training.metrics import LOWER_IS_BETTER
+
+METRICS = {"table1": "accuracy", "triangles": "accuracy", "qm7": "mae"}
+DEFAULT, NO_POOLING = "best", "-no-pooling"  # a row, and the end of names of rows without it
+# What a peer may change in the network of HaarPool.
+PEER_SETTINGS = {"arch", "tied", "pooling"}
+# Rows of Table 1 by method and members in the lines of `default_scores.py`.
+DEFAULT_ROWS = {
+    ("haarpool", 1): DEFAULT,
+    ("haarpool", 5): "best-5",
+    ("haarpool, no pooling", 1): DEFAULT + NO_POOLING,
+}
+
+
+class Experiment:
+    """A dataset of the paper.
+
+    Args:
+        report: The report on its table.
+        dataset: Its name.
+        others: Lines of methods, for those that have too few in the table.
+    """
+
+    def __init__(
+        self, report: TableReport, dataset: str, others: Mapping[str, list[Line]] | None = None
+    ) -> None:
+        self.report, self.table, self.dataset = report, report.table, dataset
+        self.metric, self.protocol = METRICS[self.table.name], self.table.cells[0].protocol
+        self.others = others or {}
+        self.cells = {
+            cell.method: cell
+            for cell in self.table.cells
+            if (cell.dataset, cell.protocol) == (dataset, self.protocol)
+        }
+        self.methods = {method.name: method for method in self.table.methods}
+
+    @property
+    def name(self) -> str:
+        """Name of the dataset for readers."""
+        return "Triangles" if self.dataset == "TRIANGLES" else self.dataset
+
+    @property
+    def reference(self) -> str:
+        """HaarPool as published."""
+        return self.table.reference
+
+    @property
+    def peers(self) -> list[str]:
+        """Methods with the layers, widths and training of HaarPool and another pooling."""
+        haarpool = self.cells[self.reference]
+        return [name for name, cell in self.cells.items() if is_peer(cell, haarpool)]
+
+    @property
+    def ours(self) -> list[str]:
+        """Networks of haarpool with pooling, from one to many."""
+        names = [name for name in self.methods if name in self.cells and is_ours(name)]
+        return [name for name in names if not name.endswith(NO_POOLING)]
+
+    @property
+    def sign(self) -> int:
+        """1 if high scores are good, -1 for errors."""
+        return -1 if self.metric in LOWER_IS_BETTER else 1
+
+    def lines(self, method: str) -> list[Line]:
+        """Return the lines of a method."""
+        lines = self.report.ok(self.dataset, method, self.protocol)
+        return lines if len(lines) >= REPEATS else max(lines, self.others.get(method, []), key=len)
+
+    def measured(self, method: str, part: str = "") -> Estimate | None:
+        """Return the result of a method in the units of the paper; None with less than 2 splits."""
+        lines = self.lines(method)
+        return self.report.scaled(estimate(lines, part)) if len(lines) > 1 else None
+
+    def complete(self, method: str) -> Estimate | None:
+        """Return the result of a method if it has all splits."""
+        value = self.measured(method)
+        return value if value and value.splits >= REPEATS else None
+
+    def published(self, method: str) -> Published | None:
+        """Return the number of the paper for a method."""
+        return self.report.published(self.methods[method].published, self.dataset)
+
+    def most_splits(self, methods: Iterable[str]) -> list[str]:
+        """Return the methods that have the most splits."""
+        counts = {method: len(self.lines(method)) for method in methods}
+        most = max(counts.values(), default=0)
+        return [method for method, count in counts.items() if count == most > 1]
+
+    def best_peer(self) -> str | None:
+        """Return the peer with the best mean test score."""
+        peers = {peer: self.measured(peer) for peer in self.most_splits(self.peers)}
+        return max(peers, key=lambda peer: self.sign * peers[peer].mean, default=None)
+
+    def best_of_ours(self) -> str | None:
+        """Return the last of our networks that is measured; no result chooses it."""
+        measured = self.most_splits(self.ours)
+        return measured[-1] if measured else None
+
+    def gain(self, method: str, other: str) -> Estimate | None:
+        """Return how far a method is ahead of another one on the same splits, positive if better.
+
+        Args:
+            method: The method.
+            other: The other one.
+        """
+        difference = paired_difference(self.lines(method), self.lines(other))
+        if difference is None or difference.splits < 2:
+            return None
+        return self.report.scaled(difference._replace(mean=self.sign * difference.mean))
+
+
+def is_peer(cell: Cell, haarpool: Cell) -> bool:
+    """Return whether a cell has the network and training of HaarPool, with another pooling."""
+    if not cell.is_network or "HP" in cell.settings["arch"].split("-"):
+        return False
+    own, others = (
+        {name: value for name, value in one.settings.items() if name not in PEER_SETTINGS}
+        for one in (cell, haarpool)
+    )
+    return own == others
+
+
+def is_ours(method: str) -> bool:
+    """Return whether a method is one of our best networks, with or without pooling."""
+    return method.startswith(DEFAULT)
+
+
+def read_report(results: Path, name: str) -> TableReport:
+    """Return the report on a table from its lines."""
+    return TableReport(find_table(name), list(ResultLines(results, name).read().values()))
+
+
+def read_experiments(results: Path) -> list[Experiment]:
+    """Return the datasets of the paper."""
+    defaults: dict[str, dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
+    for line in read_lines(results / "default_scores.jsonl"):
+        if line["split"] == "random":
+            # Parts of 80 %, 10 % and 10 %, for the interval.
+            row = DEFAULT_ROWS[line["method"], line["members"]]
+            defaults[line["dataset"]][row].append(line | {"sizes": (8, 1, 1)})
+    return [
+        Experiment(report, dataset, defaults[dataset] if name == "table1" else None)
+        for name in METRICS
+        for report in [read_report(results, name)]
+        for dataset in report.table.datasets
+    ]
+
+
+def verdict(ours: Estimate, published: Published, sign: int) -> str:
+    """Compare a published number with our result.
+
+    A wide interval contains many numbers. So "reproduced" also needs a mean within two published
+    standard deviations, where there are some; else it is "unclear".
+
+    Args:
+        ours: Our result.
+        published: The published one.
+        sign: 1 if high scores are good, -1 for errors.
+    """
+    distance = ours.mean - published.value
+    if not ours.contains(published.value):
+        return "better" if sign * distance > 0 else "not reached"
+    is_close = published.std is None or abs(distance) <= 2 * published.std
+    return "reproduced" if is_close else "unclear"
