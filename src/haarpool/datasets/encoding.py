@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool._types import Ints
+from haarpool._types import Ints, Singles
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.walks import STEPS, return_probabilities
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 
-Singles = NDArray[np.float32]
 Label = int | str | None
 
 # All of these that the graphs have, and degrees.

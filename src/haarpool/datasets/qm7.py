@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from haarpool._types import Floats, Ints, Task
-from haarpool.datasets.encoding import Singles
+from haarpool._types import Floats, Ints, Singles, Task
 from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
 
