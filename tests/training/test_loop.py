@@ -109,8 +109,9 @@ def test_padded_steps_of_several_targets(device, class_weights):
 
 
 @devices
-def test_weights_after_a_padded_epoch_are_those_of_a_plain_one(device):
-    run, networks = rings_run(device), []
+@pytest.mark.parametrize("arch", [PADDED["arch"], "haarnet:width=8,depth=2", "haarsum:width=8"])
+def test_weights_after_a_padded_epoch_are_those_of_a_plain_one(device, arch):
+    run, networks = rings_run(device, arch=arch), []
     for padded in (False, True):
         trainer = trainer_of(run, torch.float64, padded=padded)
         trainer.run_epoch(lambda: None)
