@@ -106,6 +106,60 @@ def test_figure_of_losses(tmp_path):
     assert row(text, "GCN-HaarPool")[1] == "41.0 ± 1.4 (2) [42.9 ± 1.2]"  # not in per cent
 
 
+def test_what_pooling_adds(folder):
+    results = ResultLines(folder, "table1")
+    assert "What pooling adds" not in write_report(folder)[0].read_text()
+    for seed in range(10):
+        results.append(line("MUTAG", "best-no-pooling", seed, 0.85))
+        results.append(line("MUTAG", "best", seed, 0.87 + 0.01 * (seed % 2)))
+        results.append(line("MUTAG", "best", seed, 0.5, "10-fold"))  # nothing to compare with
+        if seed < 4:
+            results.append(line("NCI1", "best-no-pooling", seed, 0.83))
+        results.append(line("NCI1", "best", seed, 0.82))
+        results.append(line("MUTAG", "best-5", seed, 0.9))  # members are not poolings
+    text = write_report(folder)[0].read_text().split("What pooling adds")[1]
+    text = text.split("###")[0]
+    assert "above zero, pooling is better" in text
+    names = ["haarpool, default", "random"]
+    # s = 0.527, t = 2.262, and sqrt(1/10 + 10/80) = 0.474: half of the interval is 0.565
+    assert row(text, *names)[2:5] == ["+2.5 (1.9 to 3.1)", "–", "-1.0 (-1.0 to -1.0, n = 4)"]
+    assert text.count("haarpool") == 1
+
+
+def test_what_pooling_adds_in_each_part(tmp_path):
+    cells = {cell.method: cell for cell in find_table("triangles").cells}
+    for method, large in (("best", 0.6), ("best-no-pooling", 0.5)):
+        cell = cells[method]
+        parts = dict.fromkeys(("train", "validation", "test", "original sizes"), 0.9)
+        for seed in range(10):
+            ResultLines(tmp_path, "triangles").append(
+                dict(zip(("dataset", "method", "protocol"), cell.key, strict=True))
+                | {"seed": seed, "status": "ok", "metric": "accuracy", "value": 0.75}
+                | {"split_hash": "published", "sizes": [3, 1, 1]}
+                | {"parts": parts | {"large": large}}
+                | {"config": network_config(cell).to_json()}
+            )
+    text = write_report(tmp_path)[0].read_text().split("What pooling adds")[1]
+    same, more = "+0.0 (0.0 to 0.0)", "+10.0 (10.0 to 10.0)"
+    assert row(text, "HaarSumNet, walks", "given")[2:] == [same] * 4 + [more]
+
+
+def test_what_pooling_adds_to_errors_is_below_zero(tmp_path):
+    cells = {cell.key: cell for cell in find_table("qm7").cells}
+    for method, mae in (("best", 2.5), ("best-no-pooling", 3.0)):
+        for protocol in ("random", "given"):
+            cell = cells["QM7", method, protocol]
+            ResultLines(tmp_path, "qm7").append(
+                dict(zip(("dataset", "method", "protocol"), cell.key, strict=True))
+                | {"seed": 0, "status": "ok", "metric": "mae", "value": mae, "split_hash": "0"}
+                | {"sizes": [8, 1, 1], "config": network_config(cell).to_json()}
+            )
+    text = write_report(tmp_path)[0].read_text().split("What pooling adds")[1]
+    assert "below zero, pooling is better" in text
+    for protocol in ("random", "given"):
+        assert row(text, "HaarSumNet", protocol)[2:] == ["-0.5 (–, n = 1)"]
+
+
 def test_without_lines(tmp_path):
     with pytest.raises(HaarPoolError, match="lines of results"):
         write_report(tmp_path)

@@ -25,6 +25,7 @@ from haarpool.experiments.lines import Line, ResultLines, has_settings, only
 from haarpool.experiments.speed import read_benchmarks, speed_parts
 from haarpool.experiments.statistics import Estimate, estimate, paired_difference
 from haarpool.experiments.table import (
+    NO_POOLING,
     QUICK_REPEATS,
     REPEATS,
     TABLES,
@@ -122,6 +123,8 @@ class TableReport:
         yield Heading(2, self.table.title)
         yield Paragraph(self.table.text)
         yield self.overview()
+        if (gains := self.pooling_gains()).rows:
+            yield gains
         if histories := self.histories():
             name = f"{self.table.name}.png"
             draw_history(histories, folder / name)
@@ -138,6 +141,11 @@ class TableReport:
         yield Heading(3, "Missing and failed")
         yield Items(list(self.gaps()) or ["Nothing."])
 
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """Datasets with their parts, or "" for a table without parts."""
+        return [(d, part) for d in self.table.datasets for part in self.table.parts or [""]]
+
     def ok(self, dataset: str, method: str, protocol: str) -> list[Line]:
         """Return the lines of a cell that ended well."""
         return only(self.lines[dataset, method, protocol], "ok")
@@ -145,11 +153,10 @@ class TableReport:
     def overview(self) -> Grid:
         """Return the table in the form of the paper: a row per method."""
         protocol = self.table.cells[0].protocol
-        columns = [(d, part) for d in self.table.datasets for part in self.table.parts or [""]]
         rows = []
         for method in self.table.methods:
             texts = []
-            for dataset, part in columns:
+            for dataset, part in self.columns:
                 lines = self.ok(dataset, method.name, protocol)
                 text = self.spread(self.scaled(estimate(lines, part))) if lines else DASH
                 published = self.published(method.published, part or dataset)
@@ -159,7 +166,28 @@ class TableReport:
             f"Mean ± standard deviation over the splits (protocol {protocol}, {self.repeats} "
             "splits, or the number in parentheses); in brackets the published number."
         )
-        return Grid(caption, ["Method", *(part or dataset for dataset, part in columns)], rows)
+        return Grid(caption, ["Method", *(part or dataset for dataset, part in self.columns)], rows)
+
+    def pooling_gains(self) -> Grid:
+        """Return the differences to the same networks without pooling."""
+        protocols = dict.fromkeys(cell.protocol for cell in self.table.cells)
+        rows = []
+        for method in self.table.methods:
+            for protocol in protocols:
+                texts = []
+                for dataset, part in self.columns:
+                    lines = self.ok(dataset, method.name, protocol)
+                    others = self.ok(dataset, method.name + NO_POOLING, protocol)
+                    texts.append(self.difference(paired_difference(lines, others, part)))
+                if set(texts) != {DASH}:
+                    rows.append([method.title, protocol, *texts])
+        caption = (
+            "What pooling adds: mean difference to the same network without pooling over the same "
+            f"splits, and its 95 % interval; {'above' if self.is_accuracy else 'below'} zero, "
+            "pooling is better."
+        )
+        header = ["Method", "Splits", *(part or dataset for dataset, part in self.columns)]
+        return Grid(caption, header, rows)
 
     def histories(self) -> dict[str, list[Line]]:
         """Return the trials to draw by the title of their method."""
@@ -240,7 +268,8 @@ class TableReport:
         if value is None:
             return DASH
         value = self.scaled(value)
-        return f"{value.mean:+.1f} ({_interval(value)})"
+        count = "" if value.splits == self.repeats else f", n = {value.splits}"
+        return f"{value.mean:+.1f} ({_interval(value)}{count})"
 
 
 def _failures(cell: Cell, lines: Sequence[Line]) -> Iterator[str]:

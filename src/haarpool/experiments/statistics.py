@@ -75,23 +75,30 @@ def estimate(lines: Sequence[Line], part: str = "") -> Estimate:
         lines: The lines of the trials.
         part: One of the parts that lines have scores of; by default the test part.
     """
-    values = [line["parts"][part] if part else line["value"] for line in lines]
-    return Estimate.of(values, _overlap(lines))
+    return Estimate.of([_value(line, part) for line in lines], _overlap(lines))
 
 
-def paired_difference(lines: Sequence[Line], reference: Sequence[Line]) -> Estimate | None:
+def paired_difference(
+    lines: Sequence[Line], reference: Sequence[Line], part: str = ""
+) -> Estimate | None:
     """Return the mean difference to another method over the splits that both have; None if none.
 
     Args:
         lines: Trials of a method.
         reference: Trials of the other method; pairs have the same seed and the same split.
+        part: As for `estimate`.
     """
-    others = {(line["seed"], line["split_hash"]): line["value"] for line in reference}
+    others = {(line["seed"], line["split_hash"]): _value(line, part) for line in reference}
     both = [line for line in lines if (line["seed"], line["split_hash"]) in others]
     if not both:
         return None
-    values = [line["value"] - others[line["seed"], line["split_hash"]] for line in both]
+    values = [_value(line, part) - others[line["seed"], line["split_hash"]] for line in both]
     return Estimate.of(values, _overlap(both))
+
+
+def _value(line: Line, part: str) -> float:
+    value: float = line["parts"][part] if part else line["value"]
+    return value
 
 
 def _overlap(lines: Sequence[Line]) -> float:

@@ -18,6 +18,7 @@ FROM_BENCHMARK = ("timing", "properties")  # from the files of `haarpool bench`
 # Rule of `make_splits` by protocol.
 PROTOCOLS = {"random": "random", "10-fold": "kfold:10", "given": "given"}
 REPEATS = 10
+NO_POOLING = "-no-pooling"  # end of the name of a row that is another one without pooling
 QUICK_REPEATS, QUICK_EPOCHS = 2, 3
 
 
