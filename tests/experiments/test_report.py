@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from haarpool.errors import HaarPoolError
@@ -9,6 +10,7 @@ from haarpool.experiments.document import Grid, Heading, Items, Paragraph, to_ht
 from haarpool.experiments.lines import ResultLines, network_config
 from haarpool.experiments.report import write_report
 from haarpool.experiments.table import find_table
+from haarpool.training.metrics import scores_of
 
 CELLS = {cell.key: cell for cell in find_table("table1").cells}
 
@@ -59,6 +61,34 @@ def test_missing_failed_and_outdated_lines_are_named(folder):
     assert "NCI1, sagpool, random: 9 of 10 splits not run yet." in text
     assert "PROTEINS, random: not run yet: haarpool, haarpool-untied, gin" in text
     assert "1 lines were made with other settings and are left out." in text
+
+
+def test_failures_are_told_once_if_only_numbers_differ(folder):
+    results = ResultLines(folder, "table1")
+    for seed in (3, 4, 6):
+        reason = f"got nan in epoch {30 + seed}" if seed < 6 else "out of memory"
+        results.append(line("NCI1", "gpool", seed, None, status="failed", reason=reason))
+    text = write_report(folder)[0].read_text()
+    assert "- NCI1, gpool, random, splits 0, 6 failed, the first one: out of memory\n" in text
+    assert "- NCI1, gpool, random, splits 3, 4 failed, the first one: got nan in epoch 33\n" in text
+
+
+@pytest.mark.parametrize("num_classes", [2, 3])
+def test_networks_that_predict_one_class_are_named(tmp_path, num_classes):
+    results, rng = ResultLines(tmp_path, "table1"), np.random.default_rng(0)
+    labels = np.concatenate([np.arange(num_classes), rng.integers(num_classes, size=30)])
+    classes = [np.zeros_like(labels), labels[::-1], np.ones_like(labels), labels]
+    for seed, predicted in enumerate(classes):
+        scores = scores_of("classification", np.eye(num_classes)[predicted], labels)
+        test = {"scores": {"test": scores}}
+        results.append(line("MUTAG", "gin", seed, scores["accuracy"], **test))
+    text = write_report(tmp_path)[0].read_text()
+    assert "MUTAG, gin, random, splits 0, 2: the network predicts one class for all" in text
+
+
+def test_cells_that_do_not_exist_are_empty(folder):
+    text = write_report(folder)[0].read_text()
+    assert row(text, "SAGPool, mean readout")[1:] == ["–", "– [72.1]", "– [74.2]", "", ""]
 
 
 def test_it_is_made_from_the_lines_alone(folder, tmp_path):

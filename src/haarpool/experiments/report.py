@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -47,7 +48,7 @@ INTRODUCTION = (
     "interval is too narrow. Differences are paired: the same formula on the differences over the "
     "splits that both methods have.",
     "Published numbers are those of the paper; most are quoted there from other papers with other "
-    "splits. `*`: taken by the paper from that of EigenPool. –: no public record.",
+    "splits. `*`: taken by the paper from that of EigenPool. – under Published: no public record.",
 )
 
 
@@ -153,10 +154,14 @@ class TableReport:
     def overview(self) -> Grid:
         """Return the table in the form of the paper: a row per method."""
         protocol = self.table.cells[0].protocol
+        keys = {cell.key for cell in self.table.cells}
         rows = []
         for method in self.table.methods:
             texts = []
             for dataset, part in self.columns:
+                if (dataset, method.name, protocol) not in keys:
+                    texts.append("")
+                    continue
                 lines = self.ok(dataset, method.name, protocol)
                 text = self.spread(self.scaled(estimate(lines, part))) if lines else DASH
                 published = self.published(method.published, part or dataset)
@@ -164,7 +169,8 @@ class TableReport:
             rows.append([method.title, *texts])
         caption = (
             f"Mean ± standard deviation over the splits (protocol {protocol}, {self.repeats} "
-            "splits, or the number in parentheses); in brackets the published number."
+            "splits, or the number in parentheses); in brackets the published number. –: not run "
+            "yet; empty: not part of the table."
         )
         return Grid(caption, ["Method", *(part or dataset for dataset, part in self.columns)], rows)
 
@@ -273,12 +279,38 @@ class TableReport:
 
 
 def _failures(cell: Cell, lines: Sequence[Line]) -> Iterator[str]:
-    seeds: dict[str, list[str]] = defaultdict(list)
+    """Yield the splits that failed, by reason without its numbers, and those that learnt nothing."""
+    failed: dict[str, list[Line]] = defaultdict(list)
     for line in only(lines, "failed"):
-        seeds[str(line.get("reason"))].append(str(line["seed"]))
-    for reason, numbers in seeds.items():
-        splits = f"split {numbers[0]}" if len(numbers) == 1 else f"splits {', '.join(numbers)}"
-        yield f"{cell.dataset}, {cell.method}, {cell.protocol}, {splits} failed: {reason}"
+        failed[re.sub(r"\d+", "", str(line.get("reason")))].append(line)
+    name = f"{cell.dataset}, {cell.method}, {cell.protocol}"
+    for same in failed.values():
+        first = ", the first one" if len(same) > 1 else ""
+        yield f"{name}, {_splits(same)} failed{first}: {same[0].get('reason')}"
+    if constant := [line for line in only(lines, "ok") if _is_constant(line)]:
+        yield f"{name}, {_splits(constant)}: the network predicts one class for all test graphs."
+
+
+def _splits(lines: Sequence[Line]) -> str:
+    numbers = [str(line["seed"]) for line in lines]
+    return f"split{'s' * (len(numbers) > 1)} {', '.join(numbers)}"
+
+
+def _is_constant(line: Line) -> bool:
+    """Return whether a classifier predicts one class.
+
+    Then only this class has a recall, 1, and an F1, 2a / (1 + a) with its share a of the graphs,
+    which is the accuracy; both are divided by the number of classes.
+    """
+    scores = line.get("scores", {}).get("test", {})
+    if not {"accuracy", "balanced_accuracy", "f1"} <= set(scores):
+        return False
+    share, recall = scores["accuracy"], scores["balanced_accuracy"]
+    if not 0 < recall <= 1 / 2:
+        return False
+    num_classes = round(1 / recall)
+    f1 = 2 * share / (1 + share) / num_classes
+    return math.isclose(recall * num_classes, 1) and math.isclose(scores["f1"], f1)
 
 
 def _number(value: float) -> str:
