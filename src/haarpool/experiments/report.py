@@ -279,7 +279,7 @@ class TableReport:
 
 
 def _failures(cell: Cell, lines: Sequence[Line]) -> Iterator[str]:
-    """Yield the splits that failed, by reason without its numbers, and those that learnt nothing."""
+    """Yield the splits that failed, by reason, and those that learnt nothing."""
     failed: dict[str, list[Line]] = defaultdict(list)
     for line in only(lines, "failed"):
         failed[re.sub(r"\d+", "", str(line.get("reason")))].append(line)
