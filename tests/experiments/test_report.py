@@ -83,7 +83,12 @@ def test_networks_that_predict_one_class_are_named(tmp_path, num_classes):
         test = {"scores": {"test": scores}}
         results.append(line("MUTAG", "gin", seed, scores["accuracy"], **test))
     text = write_report(tmp_path)[0].read_text()
-    assert "MUTAG, gin, random, splits 0, 2: the network predicts one class for all" in text
+    text = text.split("Networks that predict one class")[1].split("###")[0]
+    assert text.strip().splitlines()[1:] == ["", "- MUTAG, gin, random: splits 0, 2."]
+
+
+def test_without_networks_that_predict_one_class(folder):
+    assert "predict one class" not in write_report(folder)[0].read_text()
 
 
 def test_cells_that_do_not_exist_are_empty(folder):

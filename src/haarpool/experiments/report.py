@@ -139,6 +139,9 @@ class TableReport:
         if notes:
             yield Heading(3, "Methods")
             yield Items(notes)
+        if constant := list(self.constant()):
+            yield Heading(3, "Networks that predict one class for all test graphs")
+            yield Items(constant)
         yield Heading(3, "Missing and failed")
         yield Items(list(self.gaps()) or ["Nothing."])
 
@@ -237,6 +240,12 @@ class TableReport:
         header += [f"Difference to {titles.get(reference, reference)}", "Published"]
         return Grid(f"{dataset}: all methods and protocols.", header, rows)
 
+    def constant(self) -> Iterator[str]:
+        """Yield the splits on which a network learnt nothing."""
+        for cell in self.table.cells:
+            if lines := [line for line in self.ok(*cell.key) if _is_constant(line)]:
+                yield f"{_name(cell)}: {_splits(lines)}."
+
     def gaps(self) -> Iterator[str]:
         """Yield what failed, what is not there, and how many lines are out of date."""
         empty: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -247,10 +256,7 @@ class TableReport:
             if missing == self.repeats:
                 empty[cell.dataset, cell.protocol].append(cell.method)
             elif missing > 0:
-                yield (
-                    f"{cell.dataset}, {cell.method}, {cell.protocol}: {missing} of {self.repeats} "
-                    "splits not run yet."
-                )
+                yield f"{_name(cell)}: {missing} of {self.repeats} splits not run yet."
         for (dataset, protocol), methods in empty.items():
             yield f"{dataset}, {protocol}: not run yet: {', '.join(methods)}."
         if self.outdated:
@@ -279,16 +285,17 @@ class TableReport:
 
 
 def _failures(cell: Cell, lines: Sequence[Line]) -> Iterator[str]:
-    """Yield the splits that failed, by reason, and those that learnt nothing."""
+    """Yield the splits that failed; those whose reasons differ by numbers alone together."""
     failed: dict[str, list[Line]] = defaultdict(list)
     for line in only(lines, "failed"):
         failed[re.sub(r"\d+", "", str(line.get("reason")))].append(line)
-    name = f"{cell.dataset}, {cell.method}, {cell.protocol}"
     for same in failed.values():
         first = ", the first one" if len(same) > 1 else ""
-        yield f"{name}, {_splits(same)} failed{first}: {same[0].get('reason')}"
-    if constant := [line for line in only(lines, "ok") if _is_constant(line)]:
-        yield f"{name}, {_splits(constant)}: the network predicts one class for all test graphs."
+        yield f"{_name(cell)}, {_splits(same)} failed{first}: {same[0].get('reason')}"
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell.dataset}, {cell.method}, {cell.protocol}"
 
 
 def _splits(lines: Sequence[Line]) -> str:
