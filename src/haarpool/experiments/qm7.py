@@ -17,8 +17,8 @@ QUOTED = " The published row is quoted from MoleculeNet, which used fingerprints
 
 # The last settings win: the paper's network, its epoch, its pooling.
 PAPER: dict[str, Any] = {**preset("paper", "qm7"), "threads": 1}
-SAGPOOL = PAPER | {"arch": peer_architecture(PAPER["arch"], "SP")}
-SAGPOOL_SUM = PAPER | {"arch": peer_architecture(PAPER["arch"], "SP", "SUM")}
+SAGPOOL = PAPER | {"arch": peer_architecture(PAPER["arch"], "SP", "SUM")}
+SAGPOOL_MEAN = PAPER | {"arch": peer_architecture(PAPER["arch"], "SP", "AP")}
 END, BEST_EPOCH = {"monitor": "last"}, {"monitor": "score"}
 # Altae-Tran et al. 2017: two graph convolutions and a sum over atoms.
 CONVOLUTION = PAPER | {"arch": "2GC64-SUM-FC64", "features": "atoms"}
@@ -38,10 +38,12 @@ NETWORKS: dict[Method, dict[str, Any]] = {
     Method("haarpool-validation", "GCN-HaarPool, best epoch", CHOSEN, "GCN-HaarPool"): (
         PAPER | BEST_EPOCH
     ),
-    Method("sagpool", "GCN-SAGPool", LAST + " Mean readout.", "GCN-SAGPool"): SAGPOOL | END,
-    Method("sagpool-validation", "GCN-SAGPool, best epoch", CHOSEN + " Mean readout.",
-           "GCN-SAGPool"): SAGPOOL | BEST_EPOCH,
-    Method("sagpool-sum", "GCN-SAGPool, sum readout", LAST, "GCN-SAGPool"): SAGPOOL_SUM | END,
+    Method("sagpool", "GCN-SAGPool", LAST + " Sum readout: the last HaarPooling is a sum too.",
+           "GCN-SAGPool"): SAGPOOL | END,
+    Method("sagpool-validation", "GCN-SAGPool, best epoch", CHOSEN, "GCN-SAGPool"): (
+        SAGPOOL | BEST_EPOCH),
+    Method("sagpool-mean", "GCN-SAGPool, mean readout", LAST + " A mean does not see the number of "
+           "atoms.", "GCN-SAGPool"): SAGPOOL_MEAN | END,
     Method("gc", "GC", "Two graph convolutions, sum over atoms. Features: elements, and distances "
            "to other atoms by element." + QUOTED, "GC"): CONVOLUTION | BEST_EPOCH,
     Method("best", "HaarSumNet", DISTANCES): SUM,
