@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch_geometric.data import Batch, Data
 
+from haarpool.errors import HaarPoolError
 from haarpool.nn import HaarSumNet
 from haarpool.nn.linear_fit import LinearFit
 from haarpool.training.loop import Trainer
@@ -104,11 +105,42 @@ def test_training_starts_from_the_fit():
     assert trainer.run_epoch(lambda: None).train_loss < 0.1
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision(dtype):
+def fitted(scale=100.0):
+    """A network, a batch, and targets that are a thousand times larger than what the fit leaves."""
+    torch.manual_seed(0)
+    batch = Batch.from_data_list([molecule(seed, 4 + seed % 5) for seed in range(200)])
+    sums = torch.zeros(200, 3).index_add(0, batch.batch, batch.x)
+    target = scale * sums.sum(1) + torch.randn(200) * scale / 1000
     model = HaarSumNet(3, 1, edge_channels=2, levels=0, width=8)
-    batch = Batch.from_data_list([molecule(0), molecule(1)])
+    model.fit_baseline([(batch, target)])  # (B,) as PyG's y
+    return model, batch
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_the_fit_keeps_its_digits_in_half_precision(dtype):
+    model, batch = fitted()
     with torch.autocast("cpu", dtype=dtype):
-        loss = model(batch).float().square().mean()
-    loss.backward()
+        half = model(batch)
+    half.square().mean().backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
+    assert (half - model(batch)).abs().max() < 0.05 < model.baseline.spread.item()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_network_in_half_precision_runs(dtype):
+    model, batch = fitted(scale=1.0)
+    batch.x, batch.edge_attr = batch.x.to(dtype), batch.edge_attr.to(dtype)
+    assert model.to(dtype)(batch).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("batches", "text"),
+    [
+        ([], "none"),
+        ([(Batch.from_data_list([molecule(0)]), torch.zeros(1, 3))], r"shape \(1, 1\)"),
+        ([(Batch.from_data_list([molecule(0)]), torch.zeros(2))], r"shape \(1, 1\)"),
+    ],
+)
+def test_targets_of_another_shape(batches, text):
+    with pytest.raises(HaarPoolError, match=text):
+        HaarSumNet(3, 1, edge_channels=2, levels=0).fit_baseline(batches)

@@ -12,6 +12,7 @@ from torch.nn.functional import silu
 from torch_geometric.utils import scatter
 
 from haarpool._types import Domain, Task
+from haarpool.errors import HaarPoolError
 from haarpool.nn.architecture import DEFAULT_WIDTH, HaarSumArchitecture
 from haarpool.nn.convolutions import Graph
 from haarpool.nn.edge_network import EdgeNetwork
@@ -51,7 +52,8 @@ class HaarSumNet(EdgeNetwork):
 
     Shapes:
         - **input:** a `ChainData`, a batch of them, or a dict of their tensors
-        - **output:** (B, out_channels), values or scores of classes, for B graphs
+        - **output:** (B, out_channels), values or scores of classes, for B graphs; in float32 if
+          the input has half precision, since the fit needs more digits
 
     Example:
         >>> model = HaarSumNet(in_channels=5, out_channels=1, edge_channels=16, levels=1)
@@ -107,13 +109,26 @@ class HaarSumNet(EdgeNetwork):
         """Fit the linear part: targets from sums of node features and the number of nodes.
 
         Args:
-            batches: Minibatches of the training data, each with its (B, out_channels) targets.
+            batches: Minibatches of the training data, each with its (B, out_channels) targets, or
+                (B,) for one target.
         """
-        if self.task == "regression":
-            rows = [(self._sums(tensors_of(data)), target) for data, target in batches]
-            sums, targets = (torch.cat(parts) for parts in zip(*rows, strict=True))
-            self.baseline.fit(sums, targets)
-            self.baseline.spread /= sums[:, -1].mean().sqrt()  # contributions add up to size 1
+        if self.task != "regression":
+            return
+        sums, targets = [], []
+        for data, target in batches:
+            sums.append(self._sums(tensors_of(data)))
+            targets.append(target.reshape(len(target), -1))
+            shape = (len(sums[-1]), self.out_channels)
+            if tuple(targets[-1].shape) != shape:
+                raise HaarPoolError(
+                    f"targets of shape {shape}",
+                    f"{tuple(target.shape)}",
+                    "pass (batch, batch.y), one row per graph",
+                )
+        if not sums:
+            raise HaarPoolError("minibatches of the training data", "none", "pass one or more")
+        self.baseline.fit(torch.cat(sums), torch.cat(targets))
+        self.baseline.spread /= torch.cat(sums)[:, -1].mean().sqrt()  # contributions of all nodes
 
     def forward(self, data: Any, *, padded: bool = False) -> Tensor:
         """Compute values or scores, (B, out_channels).
@@ -132,7 +147,7 @@ class HaarSumNet(EdgeNetwork):
         for level, pooling in enumerate(self.poolings, start=1):
             state, added = self._convolve(level, pooling(state, data), None, num_graphs(data))
             total = total + added
-        output: Tensor = self.baseline(self._sums(data, padded=padded), total).to(x.dtype)
+        output: Tensor = self.baseline(self._sums(data, padded=padded), total)
         return output[:-1] if padded else output
 
     def _convolve(

@@ -52,7 +52,7 @@ class LinearFit(torch.nn.Module):
     def fit(self, rows: Tensor, targets: Tensor) -> None:
         """Fit targets (n, out_channels) by rows (n, in_channels); NaN is a missing target."""
         rows, targets = rows.cpu().double(), targets.cpu().double()
-        for column, target in enumerate(targets.T):
+        for column, target in enumerate(targets.unbind(1)):
             known = target.isfinite()
             if not known.any():
                 continue
@@ -69,8 +69,11 @@ class LinearFit(torch.nn.Module):
             self.spread[column] = rest.clamp(min=1e-6).to(self.spread)
 
     def forward(self, rows: Tensor, rest: Tensor) -> Tensor:
-        """Compute the sum of the fit and the rest."""
-        return rows @ self.weight + self.bias + self.spread * rest
+        """Compute the sum of the fit and the rest, in the type of the rows."""
+        # The rest may be a thousandth of the fit: bfloat16 would lose it.
+        with torch.autocast(rows.device.type, enabled=False):
+            weight, bias, spread = (x.to(rows.dtype) for x in (self.weight, self.bias, self.spread))
+            return rows @ weight + bias + spread * rest.to(rows.dtype)
 
     def extra_repr(self) -> str:
         """Return the sizes, for `print(model)`."""
