@@ -17,15 +17,13 @@ from pathlib import Path
 from statistics import mean
 
 from common import markdown, write_tables
-from haarpool.experiments.lines import Line
-from haarpool.experiments.report import DASH
+from haarpool.experiments.report import DASH, predicts_one_class
 from haarpool.experiments.statistics import Estimate, estimate
-from haarpool.experiments.table import REPEATS
+from haarpool.experiments.table import NO_POOLING, REPEATS
 from haarpool.training.metrics import SHORT_NAMES
 from paper_figure import Point, Row, draw_scores
 from paper_results import (
     DEFAULT,
-    NO_POOLING,
     Experiment,
     is_ours,
     read_experiments,
@@ -126,16 +124,6 @@ def chance_deviation(accuracy: float, sizes: Sequence[int]) -> float:
     return math.sqrt(accuracy * (1 - accuracy) / n * (1 - n / total))
 
 
-def predicts_one_class(line: Line) -> bool:
-    """Return whether a network gives all test graphs the same of two classes.
-
-    Then the balanced accuracy is 1/2, and the mean F1 of the classes is a / (1 + a) for accuracy a.
-    """
-    scores = line["scores"]["test"]
-    constant = (0.5, scores["accuracy"] / (1 + scores["accuracy"]))
-    return all(map(math.isclose, (scores["balanced_accuracy"], scores["f1"]), constant))
-
-
 def reason_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
     """Yield what is measured about the reasons."""
     by_table = {one.table.name: one for one in experiments}
@@ -143,10 +131,10 @@ def reason_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
     gains = [(one.name, one.gain("haarpool-untied", one.reference)) for one in table1]
     texts = [f"{name} {with_interval(gain)}" for name, gain in gains if gain and gain.std]
     yield f"- Untied instead of tied weights, points: {'; '.join(texts) or 'not run yet'}."
-    means, sums = (ended_with_one_class(table1, readout) for readout in ("AP", "SUM"))
+    texts = [text for one in table1 if (text := ended_with_one_class(one))]
     yield (
-        f"- Peers in HaarPool's networks: {means} trainings with a mean readout and {sums} with a "
-        "sum readout end with one class for all test graphs."
+        "- Trainings of peers in HaarPool's networks that fail, or end with one class for all test "
+        f"graphs: {'; '.join(texts) or 'none'}."
     )
     triangles = by_table["triangles"]
     halves = [spread(triangles.measured(triangles.reference, part)) for part in TEST_PARTS]
@@ -155,16 +143,15 @@ def reason_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
     yield f"- QM7, linear fit on the number of atoms of each element, MAE: {spread(linear)}."
 
 
-def ended_with_one_class(table1: Sequence[Experiment], readout: str) -> str:
-    """Return how many trainings of peers with a readout end with one class for all graphs."""
-    lines = [
-        line
-        for one in table1
-        for peer in one.peers
-        if readout in one.cells[peer].settings["arch"].split("-")
-        for line in one.lines(peer)
-    ]
-    return f"{sum(map(predicts_one_class, lines))} of {len(lines)}"
+def ended_with_one_class(one: Experiment) -> str:
+    """Return the peers with trainings that end with one class for all graphs, or fail."""
+    counts = []
+    for peer in one.peers:
+        lines = one.report.lines[one.dataset, peer, one.protocol]
+        failed = [line for line in lines if line["status"] != "ok" or predicts_one_class(line)]
+        if failed:
+            counts.append(f"{one.methods[peer].title} {len(failed)} of {len(lines)}")
+    return f"{one.name}: {', '.join(counts)}" if counts else ""
 
 
 def pooling_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
@@ -209,8 +196,8 @@ def methods_table(experiments: Sequence[Experiment]) -> str:
         ["HaarPool, measured", *(spread(one.measured(reference)) for one in table1)],
     ]
     ours = [DEFAULT + NO_POOLING, DEFAULT]
-    if (best := table1[0].best_of_ours()) not in (None, DEFAULT):
-        ours.append(best)
+    complete = [name for name in table1[0].ours if all(one.complete(name) for one in table1)]
+    ours += [name for name in complete[-1:] if name != DEFAULT]
     for name in (*best_peers(table1)[:PEERS_OF_README], *ours):
         title = table1[0].methods[name].title
         rows.append([title, *(spread(one.measured(name)) for one in table1)])
@@ -218,10 +205,12 @@ def methods_table(experiments: Sequence[Experiment]) -> str:
 
 
 def best_peers(table1: Sequence[Experiment]) -> list[str]:
-    """Return the peers, those with most datasets first, then by their mean over these."""
+    """Return the peers by their mean over the datasets, those with the most datasets first."""
 
     def rank(peer: str) -> tuple[int, float]:
-        found = [value.mean for one in table1 if (value := one.complete(peer))]
+        found = [
+            value.mean for one in table1 if peer in one.cells and (value := one.measured(peer))
+        ]
         return len(found), mean(found) if found else 0.0
 
     return sorted(table1[0].peers, key=rank, reverse=True)

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from default_scores import read_lines
-from haarpool.experiments.lines import Line, ResultLines
+from haarpool.experiments.lines import Line, ResultLines, has_settings
 from haarpool.experiments.report import TableReport
 from haarpool.experiments.statistics import Estimate, estimate, paired_difference
-from haarpool.experiments.table import REPEATS, Cell, Published, find_table
+from haarpool.experiments.table import NO_POOLING, REPEATS, Cell, Published, find_table
 from haarpool.training.metrics import LOWER_IS_BETTER
 
 METRICS = {"table1": "accuracy", "triangles": "accuracy", "qm7": "mae"}
-DEFAULT, NO_POOLING = "best", "-no-pooling"  # a row, and the end of names of rows without it
+DEFAULT = "best"  # the row of `haarpool train` without settings
 # What a peer may change in the network of HaarPool.
 PEER_SETTINGS = {"arch", "tied", "pooling"}
 # Rows of Table 1 by method and members in the lines of `default_scores.py`.
@@ -100,7 +100,7 @@ class Experiment:
         return [method for method, count in counts.items() if count == most > 1]
 
     def best_peer(self) -> str | None:
-        """Return the peer with the best mean test score."""
+        """Return the peer with the best mean test score, of those with the most splits."""
         peers = {peer: self.measured(peer) for peer in self.most_splits(self.peers)}
         return max(peers, key=lambda peer: self.sign * peers[peer].mean, default=None)
 
@@ -145,11 +145,15 @@ def read_report(results: Path, name: str) -> TableReport:
 
 def read_experiments(results: Path) -> list[Experiment]:
     """Return the datasets of the paper."""
+    cells = {cell.key: cell for cell in find_table("table1").cells}
     defaults: dict[str, dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
     for line in read_lines(results / "default_scores.jsonl"):
-        if line["split"] == "random":
+        row = DEFAULT_ROWS.get((line["method"], line["members"]))
+        cell = cells.get((line["dataset"], row or "", line["split"]))
+        # The seed of the weights, and how many of the members count, are not settings of the row.
+        free = {"seed": 0, "threads": 1, "ensemble": line["members"]}
+        if cell and has_settings(line | {"config": line["config"] | free}, cell):
             # Parts of 80 %, 10 % and 10 %, for the interval.
-            row = DEFAULT_ROWS[line["method"], line["members"]]
             defaults[line["dataset"]][row].append(line | {"sizes": (8, 1, 1)})
     return [
         Experiment(report, dataset, defaults[dataset] if name == "table1" else None)

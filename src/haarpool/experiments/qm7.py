@@ -30,7 +30,7 @@ SUM: dict[str, Any] = {
 DISTANCES = (
     "`--arch haarsum:width=128`. Features: elements, distances to other atoms by element; edges "
     "have Gaussians of distances. Settings chosen by the validation error of the first random "
-    "split, of this network and of prototypes without pooling."
+    "split, of this network and of prototypes without pooling, which are not in the lines."
 )
 
 NETWORKS: dict[Method, dict[str, Any]] = {

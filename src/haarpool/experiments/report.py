@@ -41,7 +41,8 @@ DASH = "–"
 INTRODUCTION = (
     "Made by `haarpool reproduce --report` from the lines in this folder: each is one training on "
     "one split, with its settings, versions and hashes of split and chains. `haarpool train` with "
-    "the settings of a line trains the same networks; `seed` is the number of the repeat.",
+    "the settings of a line trains the same networks; `seed` is the number of the repeat. For a "
+    "mixture it is the seed of all its networks, which train on two parts together.",
     "± is the standard deviation between splits. The 95 % interval is mean ± t · s · sqrt(1/n + "
     "n_test/n_train) with the quantile t of Student's distribution with n − 1 degrees of freedom, "
     "after Nadeau and Bengio (2003): the training parts of random splits overlap, so the usual "
@@ -243,7 +244,7 @@ class TableReport:
     def constant(self) -> Iterator[str]:
         """Yield the splits on which a network learnt nothing."""
         for cell in self.table.cells:
-            if lines := [line for line in self.ok(*cell.key) if _is_constant(line)]:
+            if lines := [line for line in self.ok(*cell.key) if predicts_one_class(line)]:
                 yield f"{_name(cell)}: {_splits(lines)}."
 
     def gaps(self) -> Iterator[str]:
@@ -303,7 +304,7 @@ def _splits(lines: Sequence[Line]) -> str:
     return f"split{'s' * (len(numbers) > 1)} {', '.join(numbers)}"
 
 
-def _is_constant(line: Line) -> bool:
+def predicts_one_class(line: Line) -> bool:
     """Return whether a classifier predicts one class.
 
     Then only this class has a recall, 1, and an F1, 2a / (1 + a) with its share a of the graphs,

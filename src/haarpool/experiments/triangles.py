@@ -30,7 +30,8 @@ METHODS: dict[Method, dict[str, Any]] = {
     Method("gin", "GIN-GIN-GIN-MP", "No pooling."): PAPER | {"arch": "3GIN64-MP"},
     Method("best", "HaarSumNet, walks", "Features: degree, and return probabilities of random "
            "walks, of which those of three steps go around triangles: they nearly give the answer. "
-           "The other rows have degrees alone."): SUM,
+           "Chosen by one validation score, not in the lines. The other rows have degrees alone."):
+        SUM,
     Method("best-no-pooling", "HaarSumNet, walks, without pooling",
            "The same network with 0 levels: what pooling adds."): (
         SUM | {"arch": "haarsum:levels=0"}),
