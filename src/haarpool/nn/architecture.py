@@ -267,6 +267,11 @@ class HaarNetArchitecture:
     levels: int = 2
     coarse_depth: int = 2
     name: ClassVar[str] = HAARNET
+    convolution: ClassVar[tuple[str, str]] = ("RES", "residual convolutions")  # for `parts`
+    ending: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("statistics", "of every layer and level"),
+        ("2 FC", "linear layers"),
+    )
     default_domain: ClassVar[Domain] = "vertex"
 
     def __post_init__(self) -> None:
@@ -332,13 +337,14 @@ class HaarNetArchitecture:
 
     def parts(self) -> list[tuple[str, str]]:
         """Return each part and what it is."""
-        convolution = "residual convolutions" + (f" of width {self.width}" if self.width else "")
-        parts = [(f"{self.depth} RES", convolution)]
+        token, meaning = self.convolution
+        meaning += f" of width {self.width}" if self.width else ""
+        parts = [(f"{self.depth} {token}", meaning)]
         for _ in range(self.levels):
             parts.append(("HP", CHAIN_POOLINGS["HP"]))
             if self.coarse_depth:
-                parts.append((f"{self.coarse_depth} RES", convolution))
-        return [*parts, ("statistics", "of every layer and level"), ("2 FC", "linear layers")]
+                parts.append((f"{self.coarse_depth} {token}", meaning))
+        return [*parts, *self.ending]
 
     def __str__(self) -> str:
         changed = [
@@ -361,22 +367,17 @@ class HaarSumArchitecture(HaarNetArchitecture):
     depth: int = 3
     coarse_depth: int = 1
     name: ClassVar[str] = HAARSUM
+    convolution: ClassVar[tuple[str, str]] = ("FILTER", "filter convolutions")
+    ending: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("sum", "over the nodes of every level"),
+        ("linear", "fit on sums of x"),
+    )
 
     @property
     def num_weights(self) -> int:
         """Number of weights of the layers between the first and the last, about."""
         num_layers = self.depth + self.levels * self.coarse_depth
-        return (4 * num_layers + num_layers + self.levels + 1) * (self.width or 1) ** 2
-
-    def parts(self) -> list[tuple[str, str]]:
-        """Return each part and what it is."""
-        convolution = "filter convolutions" + (f" of width {self.width}" if self.width else "")
-        parts = [(f"{self.depth} FILTER", convolution)]
-        for _ in range(self.levels):
-            parts.append(("HP", CHAIN_POOLINGS["HP"]))
-            if self.coarse_depth:
-                parts.append((f"{self.coarse_depth} FILTER", convolution))
-        return [*parts, ("sum", "over the nodes of every level"), ("linear", "fit on sums of x")]
+        return (5 * num_layers + self.levels + 1) * (self.width or 1) ** 2
 
 
 AnyArchitecture = Architecture | HaarNetArchitecture
