@@ -289,6 +289,15 @@ def test_an_epoch_is_a_loop_written_by_hand(task):
     )
 
 
+@pytest.mark.parametrize(("arch", "steps"), [("haarnet:width=4", 1), ("GC8-HP-FC8", 2)])
+def test_norms_over_graphs_leave_out_a_small_last_minibatch(arch, steps):
+    run = started([0, 1] * 13, arch=arch, batch_size=20)
+    assert len(run.splits[0].train) == 22
+    trainer, taken = trainer_of(run), []
+    trainer.run_epoch(lambda: taken.append(1))
+    assert len(taken) == trainer.steps_per_epoch == steps
+
+
 def test_validation_loss_and_score_by_hand():
     run = started(np.arange(40) % 2)
     fit = trainer_of(run)

@@ -124,6 +124,15 @@ def test_an_epoch_has_every_graph_once():
     assert np.array_equal(np.concatenate(list(store.epoch(graphs, 5))), graphs)
 
 
+@pytest.mark.parametrize(
+    ("num_graphs", "min_size", "sizes"),
+    [(13, 4, [5, 5]), (13, 3, [5, 5, 3]), (10, 4, [5, 5]), (3, 4, [3]), (0, 4, [])],
+)
+def test_a_small_last_minibatch_is_left_out_unless_it_is_the_only_one(num_graphs, min_size, sizes):
+    batches = Minibatches.of(random_graphs()).epoch(np.arange(num_graphs), 5, min_size=min_size)
+    assert [len(batch) for batch in batches] == sizes
+
+
 @pytest.mark.parametrize("limit", [1, 30, 100, 2**17])
 @pytest.mark.parametrize("size", [1, 7, 20])
 def test_chunks_are_limited_by_graphs_and_by_rows(limit, size, monkeypatch):

@@ -56,6 +56,8 @@ class HaarNet(EdgeNetwork):
         AddHaarChain(num_levels=3, top=None)
     """
 
+    normalizes_graphs = True
+
     def __init__(
         self,
         in_channels: int,

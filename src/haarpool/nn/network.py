@@ -34,10 +34,13 @@ class Network(torch.nn.Module):
 
     Attributes:
         reads_edges: Whether it reads `data.edge_attr`; all networks read `data.edge_weight`.
+        normalizes_graphs: Whether it normalises over the graphs of a minibatch, so that a training
+            step needs more than a few of them.
         auxiliary: Sum of the losses of poolings (DiffPool) in the last call, or `None`.
     """
 
     reads_edges = False
+    normalizes_graphs = False
 
     def __init__(
         self,

@@ -192,18 +192,30 @@ class Trainer:
                 f"lower the learning rate, now lr={self.config.lr:g}, or check the features",
             )
 
+    @property
+    def steps_per_epoch(self) -> int:
+        """Number of training steps of an epoch."""
+        return sum(1 for _ in self._minibatches(None))
+
+    def _minibatches(self, generator: np.random.Generator | None) -> Iterator[Ints]:
+        size = self.config.batch_size
+        # A norm over few graphs has steep gradients, which Adam remembers for many steps.
+        min_size = size // 4 if self.network.normalizes_graphs else 1
+        return self.batches.epoch(self.split.train, size, generator, min_size)
+
     def _train(self, generator: np.random.Generator, on_step: Callable[[], object]) -> float:
         self.network.train()
         self._total_loss.zero_()
-        for chosen in self.batches.epoch(self.split.train, self.config.batch_size, generator):
+        mass = 0.0
+        for chosen in self._minibatches(generator):
+            mass += float(self._mass[chosen].sum())
             step = self._padded_step(len(chosen)) if self._padded else None
             if step is not None and step.fits(chosen):
                 step(chosen)
             else:
                 self._plain_step(chosen)
             on_step()
-        total_mass = max(float(self._mass[self.split.train].sum()), 1e-12)
-        return float(self.group.sum(self._total_loss)) / total_mass
+        return float(self.group.sum(self._total_loss)) / max(mass, 1e-12)
 
     def _plain_step(self, chosen: Ints) -> None:
         local = self.group.local_part(chosen)

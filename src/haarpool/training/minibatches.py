@@ -151,7 +151,11 @@ class Minibatches:
         return Capacity(self, [totals[id(layout)] for layout in self._layouts])
 
     def epoch(
-        self, graphs: Ints, size: int, generator: np.random.Generator | None = None
+        self,
+        graphs: Ints,
+        size: int,
+        generator: np.random.Generator | None = None,
+        min_size: int = 1,
     ) -> Iterator[Ints]:
         """Yield the graphs of each minibatch of an epoch.
 
@@ -159,10 +163,12 @@ class Minibatches:
             graphs: (n,) numbers of graphs.
             size: Graphs per minibatch.
             generator: Shuffles the graphs if given.
+            min_size: A last minibatch with fewer graphs is left out, unless it is the only one.
         """
         order = graphs if generator is None else generator.permutation(graphs)
         for i in range(0, len(order), size):
-            yield order[i : i + size]
+            if i == 0 or len(order) - i >= min_size:
+                yield order[i : i + size]
 
     def chunks(self, graphs: Ints, size: int) -> Iterator[Ints]:
         """Yield the graphs of minibatches that need no gradients: their size is limited by memory.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -146,7 +145,7 @@ def _execution(run: Run) -> Iterator[None]:
 
 
 def _progress_bar(run: Run, trainer: Trainer, hidden: bool | None) -> tqdm:
-    steps = math.ceil(len(trainer.split.train) / run.config.batch_size)
+    steps = trainer.steps_per_epoch
     name = f"{run.graphs.name} {trainer.repeat + 1}/{len(run.splits)}"
     if run.config.ensemble > 1:
         name += f", member {trainer.member + 1}/{run.config.ensemble}"

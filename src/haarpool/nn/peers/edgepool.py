@@ -40,13 +40,13 @@ class FastEdgePooling(EdgePooling):  # type: ignore[misc]  # PyG has no types
         Returns:
             Features, edges and graphs of the clusters, and what `unpool` needs.
         """
-        # The same sort as PyG's: its order of equal scores is undefined, but here it is the same.
-        order = torch.argsort(edge_score, descending=True)
-        source, target = edge_index[:, order].cpu().numpy()
+        # The same sort as PyG's, on the CPU: a GPU takes equal scores in another order.
+        order = torch.argsort(edge_score.detach().cpu(), descending=True)
+        source, target = edge_index.cpu()[:, order].numpy()
         clusters, contracted = _compiled()(source, target, len(x))
         cluster = torch.from_numpy(clusters).to(x.device)
         num_clusters = int(clusters.max(initial=-1)) + 1
-        chosen = order[torch.from_numpy(contracted).to(x.device)]
+        chosen = order[torch.from_numpy(contracted)].to(x.device)
         score = torch.cat([edge_score[chosen], x.new_ones(num_clusters - len(chosen))])
         pooled = scatter(x, cluster, dim=0, dim_size=num_clusters, reduce="sum") * score[:, None]
         edges = coalesce(cluster[edge_index], num_nodes=num_clusters)
