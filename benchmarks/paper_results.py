@@ -20,7 +20,6 @@ PEER_SETTINGS = {"arch", "tied", "pooling"}
 # Rows of Table 1 by method and members in the lines of `default_scores.py`.
 DEFAULT_ROWS = {
     ("haarpool", 1): DEFAULT,
-    ("haarpool", 5): "best-5",
     ("haarpool, no pooling", 1): DEFAULT + NO_POOLING,
 }
 

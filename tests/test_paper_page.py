@@ -76,12 +76,12 @@ def test_peers_have_the_network_and_training_of_haarpool(tmp_path):
 def test_the_best_peer_has_the_most_splits_and_no_result_chooses_our_network(tmp_path):
     values = {
         "haarpool": around(0.7), "gin": around(0.8), "sortpool": around(0.75),
-        "eigenpool": [0.99] * 3, "best": around(0.9), "best-5": around(0.85),
+        "eigenpool": [0.99] * 3, "best": around(0.9), "best-mixture": around(0.85),
     }  # fmt: skip
     write_lines(tmp_path, "table1", "MUTAG", values)
     one = experiment(tmp_path, "MUTAG")
     assert one.best_peer() == "gin"
-    assert one.best_of_ours() == "best-5"
+    assert one.best_of_ours() == "best-mixture"
     assert experiment(tmp_path, "NCI1").best_peer() is None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -12,9 +13,9 @@ from tqdm import tqdm
 
 from haarpool._validate import whole_number
 from haarpool.datasets.locations import find_dataset
-from haarpool.experiments.lines import Line, ResultLines, missing_trials
+from haarpool.experiments.lines import Key, Line, ResultLines, has_settings, missing_trials
 from haarpool.experiments.processes import Died, run_in_processes
-from haarpool.experiments.table import Table, Trial
+from haarpool.experiments.table import TABLES, Table, Trial, find_table
 from haarpool.experiments.trainers import config_of, train_trial, versions
 from haarpool.training.devices import find_device
 
@@ -74,6 +75,10 @@ def run_table(
     results = ResultLines(folder, table.name)
     trials = missing_trials(table, results.read(), repeats, options.retry)
     summary = Summary(len(table.trials(repeats)) - len(trials), 0, 0)
+    trials, known = _split_known(trials, folder)
+    for line in known:
+        results.append(line)
+    summary = summary._replace(skipped=summary.skipped + len(known))
     find_device(options.device)  # errors before the work
     for dataset in dict.fromkeys(trial.cell.dataset for trial in trials):
         find_dataset(dataset, options.root)
@@ -91,6 +96,32 @@ def run_table(
             with tqdm.external_write_mode():
                 show(describe_line(line))
     return summary
+
+
+def _split_known(trials: list[Trial], folder: Path) -> tuple[list[Trial], list[Line]]:
+    """Return the trials that must be trained, and lines of those that another row has trained.
+
+    The default network, for example, is a row of Table 1 and of the ablation.
+    """
+    others = [(find_table(name), ResultLines(folder, name).read()) for name in TABLES]
+    rest, known = [], []
+    for trial in trials:
+        line = next((line for one in others if (line := _line_of_twin(trial, *one))), None)
+        if line is None:
+            rest.append(trial)
+        else:
+            known.append(line | {"method": trial.cell.method})
+    return rest, known
+
+
+def _line_of_twin(trial: Trial, table: Table, lines: dict[Key, Line]) -> Line | None:
+    """Return the line of a cell of a table that trains the same, if it ended well."""
+    for cell in table.cells:
+        if replace(cell, method=trial.cell.method) == trial.cell:
+            line = lines.get((*cell.key, trial.seed))
+            if line is not None and line["status"] == "ok" and has_settings(line, cell):
+                return line
+    return None
 
 
 def _train(trial: Trial, root: str | None, device: str) -> Line:

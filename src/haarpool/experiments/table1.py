@@ -89,7 +89,6 @@ METHODS = (
            "nodes, one mode, 900 epochs. No batch and L2 normalisation; no second pooling to one "
            "node.", "EigenPool"),
     Method("best", "haarpool, default", "`haarpool train` without settings: HaarNet."),
-    Method("best-5", "haarpool, default, 5 members", "The mean prediction of five networks."),
     Method("best-no-pooling", "haarpool, default without pooling",
            "The same network with 0 levels: what pooling adds."),
     Method("best-mixture", "haarpool, mixture of 9",
@@ -241,7 +240,6 @@ def _best() -> Mapping[str, Settings]:
     return {
         "best": best,
         "best-no-pooling": best | {"arch": "haarnet:levels=0"},
-        "best-5": best | {"ensemble": 5},
     }
 
 

@@ -1,0 +1,49 @@
+"""Trials that another row has trained are not trained again."""
+
+import pytest
+
+from haarpool.experiments.lines import ResultLines, network_config
+from haarpool.experiments.runner import RunOptions, run_table
+from haarpool.experiments.table import find_table
+
+
+def append_line(folder, table, method, seed, **others):
+    cells = {cell.key: cell for cell in find_table(table).cells}
+    config = network_config(cells["MUTAG", method, "random"]).to_json()
+    line = {
+        "dataset": "MUTAG", "method": method, "protocol": "random", "seed": seed, "status": "ok",
+        "metric": "accuracy", "value": 0.5 + seed / 10, "seconds": 1.0, "config": config,
+    }  # fmt: skip
+    ResultLines(folder, table).append(line | others)
+
+
+@pytest.mark.parametrize(
+    ("trained", "asked"),
+    [
+        (("ablation", "default"), ("table1", "best")),
+        (("table1", "best-no-pooling"), ("ablation", "levels-0")),
+    ],
+)
+def test_a_trial_of_another_row_with_the_same_settings_is_copied(tmp_path, trained, asked):
+    for seed in range(2):
+        append_line(tmp_path, *trained, seed)
+    table, method = asked
+    chosen = find_table(table).select(["MUTAG"], [method], ["random"])
+    summary = run_table(chosen, tmp_path, 2, RunOptions(progress=False))
+    assert summary == (2, 0, 0)
+    lines = ResultLines(tmp_path, table).read()
+    assert [lines["MUTAG", method, "random", seed]["value"] for seed in range(2)] == [0.5, 0.6]
+
+
+def test_failed_trials_and_other_settings_are_not_copied(tmp_path, monkeypatch):
+    append_line(tmp_path, "ablation", "default", 0, status="failed", reason="x")
+    append_line(tmp_path, "ablation", "levels-1", 1)
+    asked = []
+    monkeypatch.setattr(
+        "haarpool.experiments.runner.run_in_processes",
+        lambda train, trials, jobs, is_failed: (asked.extend(trials), (_ for _ in ()))[1],
+    )
+    monkeypatch.setattr("haarpool.experiments.runner.find_dataset", lambda *_: None)
+    chosen = find_table("table1").select(["MUTAG"], ["best"], ["random"])
+    assert run_table(chosen, tmp_path, 2, RunOptions(progress=False)) == (0, 0, 0)
+    assert [trial.seed for trial in asked] == [0, 1]
