@@ -128,9 +128,16 @@ def reason_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
     """Yield what is measured about the reasons."""
     by_table = {one.table.name: one for one in experiments}
     table1 = [one for one in experiments if one.table.name == "table1"]
-    gains = [(one.name, one.gain("haarpool-untied", one.reference)) for one in table1]
-    texts = [f"{name} {with_interval(gain)}" for name, gain in gains if gain and gain.std]
-    yield f"- Untied instead of tied weights, points: {'; '.join(texts) or 'not run yet'}."
+    changes = {
+        "haarpool-untied": "Untied instead of tied weights",
+        "haarpool-kmeans": "Clusters by k-means as by the authors",
+    }
+    for method, change in changes.items():
+        gains = [
+            (one.name, one.gain(method, one.reference)) for one in table1 if method in one.cells
+        ]
+        texts = [f"{name} {with_interval(gain)}" for name, gain in gains if gain and gain.std]
+        yield f"- {change}, points: {'; '.join(texts) or 'not run yet'}."
     texts = [text for one in table1 if (text := ended_with_one_class(one))]
     yield (
         "- Trainings of peers in HaarPool's networks that fail, or end with one class for all test "

@@ -22,8 +22,7 @@ SAGPOOL_MEAN = PAPER | {"arch": peer_architecture(PAPER["arch"], "SP", "AP")}
 END, BEST_EPOCH = {"monitor": "last"}, {"monitor": "score"}
 # Altae-Tran et al. 2017: two graph convolutions and a sum over atoms.
 CONVOLUTION = PAPER | {"arch": "2GC64-SUM-FC64", "features": "atoms"}
-# Settings chosen by the validation error of the first random split. With twice the learning rate,
-# and the last epoch, the training of one network in ten diverged.
+# Settings chosen by the validation error of the first random split; learning rate and epoch: below.
 SUM: dict[str, Any] = {
     **BEST, "arch": "haarsum:width=128", "features": "atoms", "epochs": 100, "batch_size": 64,
     "lr": 0.001, "monitor": "score", "patience": 100, "threads": 1,
@@ -31,7 +30,9 @@ SUM: dict[str, Any] = {
 DISTANCES = (
     "`--arch haarsum:width=128`. Features: elements, distances to other atoms by element; edges "
     "have Gaussians of distances. Settings chosen by the validation error of the first random "
-    "split, of this network and of prototypes without pooling, which are not in the lines."
+    "split, of this network and of prototypes without pooling, which are not in the lines. After "
+    "the first run, where three of forty trainings diverged, the learning rate was halved, and "
+    "validation chooses the epoch."
 )
 
 NETWORKS: dict[Method, dict[str, Any]] = {
@@ -70,7 +71,8 @@ MODELS: dict[Method, dict[str, str]] = {
 def _cells() -> Iterator[Cell]:
     for protocol in PROTOCOLS:
         for method, settings in NETWORKS.items():
-            yield Cell("QM7", method.name, protocol, settings)
+            if protocol == "random" or method.name != "sagpool-mean":  # one look is enough
+                yield Cell("QM7", method.name, protocol, settings)
         for method, parameters in MODELS.items():
             yield Cell("QM7", method.name, protocol, parameters, trainer="regression")
 

@@ -27,7 +27,6 @@ METHODS: dict[Method, dict[str, Any]] = {
     Method("haarpool-2", TWO_ROW, "As published.", TWO_ROW): PAPER | {"arch": TWO},
     Method("haarpool-1", ONE_ROW, "As published.", ONE_ROW): PAPER | {"arch": ONE},
     Method("sagpool", SAG_ROW, "As published.", SAG_ROW): PAPER | {"arch": SAG},
-    Method("gin", "GIN-GIN-GIN-MP", "No pooling."): PAPER | {"arch": "3GIN64-MP"},
     Method("best", "HaarSumNet, walks", "Features: degree, and return probabilities of random "
            "walks, of which those of three steps go around triangles: they nearly give the answer. "
            "Chosen by one validation score, not in the lines. The other rows have degrees alone."):

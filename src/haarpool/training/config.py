@@ -51,7 +51,8 @@ class RunConfig:
         lr: Learning rate.
         weight_decay: Weight decay.
         batch_size: Graphs per training step, over all processes; 0 chooses a power of 2 by the
-            number of graphs: about 40 steps per epoch, 16 to 128 graphs each.
+            number of graphs: about 40 steps per epoch, 16 to 128 graphs each. HaarNet leaves out a
+            last minibatch of less than a quarter of it; the next epoch has other ones.
         patience: Training stops after this many epochs without a better validation result; no
             effect with monitor="last".
         monitor: Validation result that chooses the epoch: a lower "loss" or a better "score";
