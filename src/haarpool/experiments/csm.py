@@ -43,6 +43,8 @@ def score_csm(graphs: Graphs, split: Split, *, subgraph_size: int, minutes: floa
     from sklearn.svm import SVC
 
     kernel, targets = _kernel(graphs, subgraph_size, minutes), graphs.targets
+    if isinstance(kernel, HaarPoolError):
+        raise kernel
     assert targets is not None
     best = CsmScores(-1.0, 0.0, 0.0)
     for penalty in PENALTIES:
@@ -58,8 +60,8 @@ def score_csm(graphs: Graphs, split: Split, *, subgraph_size: int, minutes: floa
 
 
 @lru_cache(maxsize=1)
-def _kernel(graphs: Graphs, subgraph_size: int, minutes: float) -> Floats:
-    """Return the (G, G) kernel matrix with ones on its diagonal."""
+def _kernel(graphs: Graphs, subgraph_size: int, minutes: float) -> Floats | HaarPoolError:
+    """Return the (G, G) kernel matrix with ones on its diagonal, or why there is none."""
     kernels = import_extra("grakel.kernels", "csm")
     matching = kernels.SubgraphMatching(k=subgraph_size)
     matching.initialize()
@@ -74,7 +76,7 @@ def _kernel(graphs: Graphs, subgraph_size: int, minutes: float) -> Floats:
         kernel[i, j] = kernel[j, i] = matching.pairwise_operation(inputs[i], inputs[j])
         seconds = time.perf_counter() - start
         if seconds > WAIT and seconds / n * len(order) > 60 * minutes:
-            raise HaarPoolError(
+            return HaarPoolError(
                 f"a kernel matrix within {minutes:g} minutes",
                 f"{seconds / n * len(order) / 3600:.1f} hours, by its first {n:,} pairs of graphs",
                 "allow more minutes",
