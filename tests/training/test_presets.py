@@ -44,7 +44,7 @@ BY_DATASET = {"arch", "epochs", "patience", "batch_size", "lr"}
 FREE = {"seed", "repeats", "compile", "threads"}
 OTHERS = {
     "nci109": {"weight_decay": 0.0001, "dropout": 0.6},
-    "triangles": {"features": "degree", "split": "given"},
+    "triangles": {"features": "degree", "split": "given", "dropout": 0.0, "weight_decay": 0.0},
     "qm7": {"features": "constant", "dropout": 0.0, "weight_decay": 0.0},
 }
 
