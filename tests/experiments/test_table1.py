@@ -12,7 +12,8 @@ from haarpool.experiments.lines import network_config
 from haarpool.experiments.published import TABLE1
 from haarpool.experiments.table import TABLES, find_table
 from haarpool.nn import build_model
-from haarpool.nn.architecture import LINEAR, parse_architecture
+from haarpool.nn.architecture import LINEAR
+from haarpool.nn.haar_architecture import parse_architecture
 from haarpool.training.presets import preset
 
 TABLE = find_table("table1")

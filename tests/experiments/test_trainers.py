@@ -1,9 +1,12 @@
 """From a trial to its line."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from haarpool.datasets import read_graphs
+from haarpool.experiments.lines import has_settings
 from haarpool.experiments.table import Cell, Trial
 from haarpool.experiments.trainers import split_of, train_trial
 
@@ -73,11 +76,19 @@ def test_a_mixture_is_the_mean_of_its_networks_trained_on_both_parts(monkeypatch
     split = split_of(Trial(cell, 1), graphs)
     mean = np.mean([trained.result.predicted for _, trained in runs], axis=0)
     assert line["value"] == np.mean(mean.argmax(1) == graphs.targets[split.test])
-    assert {name: len(values) for name, values in line["members"].items()} == {"one": 2, "other": 2}
+    assert {name: len(v) for name, v in line["networks"].items()} == {"one": 2, "other": 2}
     for run, _ in runs:
         assert set(run.splits[0].train) == {*split.train, *split.validation}
         assert set(run.splits[0].test) == {*split.test}
-    assert line["config"] == {"members": 2, "networks": networks}
+    assert [one["lr"] for one in line["config"].values()] == [0.001, 0.1]
+    assert {one["ensemble"] for one in line["config"].values()} == {2}
+    assert has_settings(line, cell)
+    for settings in (
+        {"members": 3, "networks": networks},
+        {"members": 2, "networks": {"one": SMALL}},
+        {"members": 2, "networks": networks | {"other": SMALL | {"lr": 0.2}}},
+    ):
+        assert not has_settings(line, replace(cell, settings=settings))
 
 
 def test_an_error_is_a_line():

@@ -1,5 +1,7 @@
 """HaarNet and HaarSumNet: what they compute, on which data, and how they run."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -184,23 +186,33 @@ def test_strings(text, sizes):
     assert parse_architecture(str(model.arch)) == model.arch
 
 
+NAMES = (
+    "{}:NAME=NUMBER,... out of width, depth, levels, coarse_depth, got {}; write for example {}:"
+)
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "expected"),
     [
-        "haarnet:",
-        "haarsum:depth=0",
-        "haarnet:depth=0",
-        "haarnet:width=x",
-        "haarnet:size=3",
-        "haarnet:depth=1,depth=2",
+        ("haarsum:depth=0", "a number of 1 to 64 for depth, got haarsum:»depth=0«"),
+        ("haarnet:levels=2,width=65537", "for width, got haarnet:levels=2,»width=65537«"),
+        ("haarnet:width=x", SIZES + "haarnet:»width=x«"),
+        ("haarsum:size=3", SIZES + "haarsum:»size=3«"),
+        (
+            "haarnet:depth=1,depth=2",
+            SIZES + "haarnet:depth=1,»depth=2«",
+        ),
+        ("haarsum,levels=0", SIZES + "haarsum,»levels=0«"),
+        ("haarnets", "a part [repeat]TOKEN[width]"),
     ],
 )
-def test_wrong_strings(text):
-    if text == "haarnet:":
-        assert parse_architecture(text) == HaarNetArchitecture()
-        return
-    with pytest.raises(HaarPoolError):
+def test_wrong_strings(text, expected):
+    with pytest.raises(HaarPoolError, match=re.escape(expected)):
         parse_architecture(text)
+
+
+def test_a_colon_without_sizes():
+    assert parse_architecture("haarnet:") == HaarNetArchitecture()
 
 
 def test_errors():

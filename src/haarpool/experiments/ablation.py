@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from haarpool.experiments.table import Cell, Method, Table
-from haarpool.nn.architecture import HAARNET
+from haarpool.nn.haar_architecture import HAARNET
 from haarpool.training.presets import BEST
 
 DATASETS = ("MUTAG", "PROTEINS", "NCI1")

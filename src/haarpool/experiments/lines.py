@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,14 +98,21 @@ def has_settings(line: Line, cell: Cell) -> bool:
 
     Settings that an older version did not have, or that a line leaves out, count as their defaults.
     """
+    made = line["config"]
+    if networks := cell.networks:
+        return made.keys() == networks.keys() and all(
+            _is_same_network(made[name], one) for name, one in networks.items()
+        )
+    return _is_same_network(made, cell) if cell.is_network else bool(made == dict(cell.settings))
+
+
+def _is_same_network(made: Mapping[str, Any], cell: Cell) -> bool:
     from haarpool.training.config import RunConfig
 
-    if not cell.is_network:
-        return bool(line["config"] == dict(cell.settings))
     try:
-        made, asked = RunConfig.from_json(line["config"]), network_config(cell)
-        same_chains = made.recipe() == asked.recipe()
-        return same_chains and bool(replace(made, chain={}) == replace(asked, chain={}))
+        config, asked = RunConfig.from_json(made), network_config(cell)
+        same_chains = config.recipe() == asked.recipe()
+        return same_chains and bool(replace(config, chain={}) == replace(asked, chain={}))
     except (HaarPoolError, TypeError):
         return False
 

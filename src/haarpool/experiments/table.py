@@ -80,6 +80,17 @@ class Cell:
         return self.trainer.startswith("network")
 
     @property
+    def networks(self) -> dict[str, Cell]:
+        """Cells of the kinds of networks of a mixture, each with several members; {} for others."""
+        if self.trainer != "mixture":
+            return {}
+        members = {"ensemble": self.settings["members"]}
+        return {
+            name: replace(self, settings={**settings, **members}, trainer="network")
+            for name, settings in self.settings["networks"].items()
+        }
+
+    @property
     def key(self) -> tuple[str, str, str]:
         """Dataset, method and protocol, which are unique in a table."""
         return self.dataset, self.method, self.protocol

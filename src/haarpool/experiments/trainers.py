@@ -67,7 +67,9 @@ def describe(error: Exception) -> str:
 
 
 def config_of(cell: Cell) -> dict[str, Any]:
-    """Return the settings of a cell as plain values."""
+    """Return the settings of a cell as plain values; of a mixture, those of each network."""
+    if networks := cell.networks:
+        return {name: config_of(one) for name, one in networks.items()}
     if not cell.is_network:
         return dict(cell.settings)
     config: dict[str, Any] = network_config(cell).to_json()
@@ -151,9 +153,8 @@ def train_mixture(trial: Trial, graphs: Graphs, split: Split, device: str) -> Li
     both = Split(np.concatenate([split.train, split.validation]), split.validation, split.test)
     group = ProcessGroup(device=find_device(device))
     predicted, alone = [], dict[str, list[float]]()
-    for name, settings in trial.cell.settings["networks"].items():
-        members = {"ensemble": trial.cell.settings["members"], "seed": trial.seed}
-        config = network_config(replace(trial.cell, settings={**settings, **members}))
+    for name, cell in trial.cell.networks.items():
+        config = replace(network_config(cell), seed=trial.seed)
         run = start_run(graphs, config, group, progress=False, splits=[both])
         result = train_repeat(run, 0).result
         metric = SCORES[run.network.task][0]
@@ -163,7 +164,7 @@ def train_mixture(trial: Trial, graphs: Graphs, split: Split, device: str) -> Li
     assert targets is not None
     scores = scores_of(run.network.task, average(np.stack(predicted)), targets[split.test])
     return {
-        "metric": metric, "value": scores[metric], "scores": {"test": scores}, "members": alone,
+        "metric": metric, "value": scores[metric], "scores": {"test": scores}, "networks": alone,
         "chain_hash": None if run.chains is None else run.chains.digest,
         "device": device_name(group.device),
     }  # fmt: skip

@@ -1,13 +1,13 @@
 """Layers and networks for PyTorch Geometric; `haarpool.data.AddHaarChain` makes their data."""
 
-from haarpool.nn.architecture import (
+from haarpool.nn.architecture import Architecture
+from haarpool.nn.build import build_model
+from haarpool.nn.haar_architecture import (
     AnyArchitecture,
-    Architecture,
     HaarNetArchitecture,
     HaarSumArchitecture,
     parse_architecture,
 )
-from haarpool.nn.build import build_model
 from haarpool.nn.haar_conv import HaarConv
 from haarpool.nn.haar_net import HaarNet
 from haarpool.nn.haar_sum_net import HaarSumNet

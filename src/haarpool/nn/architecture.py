@@ -1,12 +1,12 @@
-"""Network architectures as strings: `3GC256-HP-FC256` as in the paper, `haarnet`, `haarsum`."""
+"""Network architectures as strings of parts: `3GC256-HP-FC256` as in the paper."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar
 
 from haarpool._types import Domain
 from haarpool._validate import choice, whole_number
@@ -40,7 +40,6 @@ READOUTS = {
 }
 LINEAR = {"FC": "linear layer, named by its input width"}
 TOKENS = CONVOLUTIONS | JOINS | POOLINGS | READOUTS | LINEAR
-HAARNET, HAARSUM = "haarnet", "haarsum"
 DEFAULT_WIDTH = 64  # of layers that name none
 MAX_WIDTH = 2**16
 MAX_WEIGHTS = 2**30  # with gradients and the state of Adam they take 16 GB
@@ -141,7 +140,7 @@ class Architecture:
                 f"{str(self)!r} without a global readout",
                 "add one, for example MP, AP or SUM, or an HP as the last pooling",
             )
-        _check_weights(self)
+        check_num_weights(self)
 
     @staticmethod
     def _check_order(
@@ -246,158 +245,8 @@ class Architecture:
         return "-".join(map(str, self.blocks))
 
 
-@dataclass(frozen=True)
-class HaarNetArchitecture:
-    """The sizes of a `HaarNet`; its string is `haarnet`, with sizes that differ behind a colon.
-
-    Attributes:
-        width: Width of all layers; `None` for the default of `build_model`.
-        depth: Number of convolutions on the input graph.
-        levels: Number of poolings; 0 is the same network without pooling.
-        coarse_depth: Number of convolutions on each coarse graph.
-
-    Example:
-        >>> arch = HaarNetArchitecture.parse("haarnet:width=128,levels=3")
-        >>> arch.chain_parameters, str(arch)
-        ({'num_levels': 3, 'top': None}, 'haarnet:width=128,levels=3')
-    """
-
-    width: int | None = None
-    depth: int = 5
-    levels: int = 2
-    coarse_depth: int = 2
-    name: ClassVar[str] = HAARNET
-    convolution: ClassVar[tuple[str, str]] = ("RES", "residual convolutions")  # for `parts`
-    ending: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("statistics", "of every layer and level"),
-        ("2 FC", "linear layers"),
-    )
-    default_domain: ClassVar[Domain] = "vertex"
-
-    def __post_init__(self) -> None:
-        """Check the sizes."""
-        limits = {"depth": (1, 64), "levels": (0, 64), "coarse_depth": (0, 64)}
-        if self.width is not None:
-            limits["width"] = (1, MAX_WIDTH)
-        for name, (low, high) in limits.items():
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), low, high))
-        _check_weights(self)
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Return the architecture of a string."""
-        names = [one.name for one in fields(cls)]
-        sizes: dict[str, int] = {}
-        for part in filter(None, text.partition(":")[2].split(",")):
-            name, _, number = part.partition("=")
-            if name not in names or not re.fullmatch("[0-9]{1,6}", number) or name in sizes:
-                raise HaarPoolError(
-                    f"{cls.name}:NAME=NUMBER,... with names out of {', '.join(names)}",
-                    text.replace(part, f"»{part}«"),
-                    f"write for example {cls.name}:width=128,levels=3",
-                )
-            sizes[name] = int(number)
-        return cls(**sizes)
-
-    @property
-    def num_levels(self) -> int:
-        """Number of levels of the chain."""
-        return self.levels
-
-    @property
-    def top(self) -> int | None:
-        """`None`: the top level may have several nodes."""
-        return None
-
-    @property
-    def chain_parameters(self) -> dict[str, Any]:
-        """Parameters of the chains, `num_levels` and `top`; {} if no chain is needed."""
-        return {"num_levels": self.levels, "top": None} if self.levels else {}
-
-    @property
-    def max_width(self) -> int:
-        """The width, 0 if it names none."""
-        return self.width or 0
-
-    @property
-    def num_statistics(self) -> int:
-        """Number of rows of that width in the readout."""
-        # Three statistics of each layer, the input of a level included, and the energies.
-        return 3 * (self.depth + 1) + self.levels * (3 * (self.coarse_depth + 1) + 1)
-
-    @property
-    def num_weights(self) -> int:
-        """Number of weights of the layers between the first and the last, about."""
-        num_convolutions = self.depth + self.levels * self.coarse_depth
-        return (2 * num_convolutions + self.num_statistics) * (self.width or 1) ** 2
-
-    def with_width(self, width: int) -> Self:
-        """Return the architecture with a width, if it names none."""
-        return replace(self, width=self.width or width)
-
-    def parts(self) -> list[tuple[str, str]]:
-        """Return each part and what it is."""
-        token, meaning = self.convolution
-        meaning += f" of width {self.width}" if self.width else ""
-        parts = [(f"{self.depth} {token}", meaning)]
-        for _ in range(self.levels):
-            parts.append(("HP", CHAIN_POOLINGS["HP"]))
-            if self.coarse_depth:
-                parts.append((f"{self.coarse_depth} {token}", meaning))
-        return [*parts, *self.ending]
-
-    def __str__(self) -> str:
-        changed = [
-            f"{one.name}={value}"
-            for one in fields(self)
-            if (value := getattr(self, one.name)) != one.default
-        ]
-        return self.name + (":" + ",".join(changed) if changed else "")
-
-
-@dataclass(frozen=True)
-class HaarSumArchitecture(HaarNetArchitecture):
-    """The sizes of a `HaarSumNet`; its string is `haarsum`, as for a `HaarNet`.
-
-    Example:
-        >>> str(parse_architecture("haarsum:levels=0"))
-        'haarsum:levels=0'
-    """
-
-    depth: int = 3
-    coarse_depth: int = 1
-    name: ClassVar[str] = HAARSUM
-    convolution: ClassVar[tuple[str, str]] = ("FILTER", "filter convolutions")
-    ending: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("sum", "over the nodes of every level"),
-        ("linear", "fit on sums of x"),
-    )
-
-    @property
-    def num_weights(self) -> int:
-        """Number of weights of the layers between the first and the last, about."""
-        num_layers = self.depth + self.levels * self.coarse_depth
-        return (5 * num_layers + self.levels + 1) * (self.width or 1) ** 2
-
-
-AnyArchitecture = Architecture | HaarNetArchitecture
-
-
-def parse_architecture(text: str) -> AnyArchitecture:
-    """Return the architecture of a string."""
-    name = text.partition(":")[0].lower() if isinstance(text, str) else None
-    for kind in (HaarNetArchitecture, HaarSumArchitecture):
-        if name == kind.name:
-            return kind.parse(text.lower())
-    return Architecture.parse(text)
-
-
-def choose_domain(arch: AnyArchitecture, domain: Domain | None) -> Domain:
-    """Return the domain of the poolings; `None` is the default of the architecture."""
-    return arch.default_domain if domain is None else choice("domain", domain, get_args(Domain))
-
-
-def _check_weights(arch: AnyArchitecture) -> None:
+def check_num_weights(arch: Any) -> None:
+    """Raise an error if an architecture has too many weights."""
     if arch.num_weights > MAX_WEIGHTS:
         raise HaarPoolError(
             f"a network of up to {MAX_WEIGHTS:,} weights",

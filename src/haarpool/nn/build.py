@@ -20,8 +20,10 @@ from haarpool.nn.architecture import (
     LINEAR,
     POOLINGS,
     READOUTS,
-    AnyArchitecture,
     Architecture,
+)
+from haarpool.nn.haar_architecture import (
+    AnyArchitecture,
     HaarNetArchitecture,
     HaarSumArchitecture,
     choose_domain,

@@ -10,7 +10,7 @@ from torch import Tensor
 from haarpool._types import Domain, Task
 from haarpool._validate import whole_number
 from haarpool.errors import HaarPoolError
-from haarpool.nn.architecture import HaarNetArchitecture, choose_domain
+from haarpool.nn.haar_architecture import HaarNetArchitecture, choose_domain
 from haarpool.nn.inputs import Tensors
 from haarpool.nn.network import Network
 from haarpool.nn.standardize import Standardize

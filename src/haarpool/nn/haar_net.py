@@ -13,8 +13,9 @@ from torch_geometric.nn import BatchNorm
 
 from haarpool._types import Domain, Task
 from haarpool._validate import real_number
-from haarpool.nn.architecture import DEFAULT_WIDTH, HaarNetArchitecture
+from haarpool.nn.architecture import DEFAULT_WIDTH
 from haarpool.nn.edge_network import EdgeNetwork
+from haarpool.nn.haar_architecture import HaarNetArchitecture
 from haarpool.nn.inputs import Tensors, chains_of, num_graphs, tensors_of, widened
 from haarpool.nn.pooling import HaarPooling, detail_part
 from haarpool.nn.residual import EPSILON, ResidualConvolution

@@ -13,9 +13,10 @@ from torch_geometric.utils import scatter
 
 from haarpool._types import Domain, Task
 from haarpool.errors import HaarPoolError
-from haarpool.nn.architecture import DEFAULT_WIDTH, HaarSumArchitecture
+from haarpool.nn.architecture import DEFAULT_WIDTH
 from haarpool.nn.convolutions import Graph
 from haarpool.nn.edge_network import EdgeNetwork
+from haarpool.nn.haar_architecture import HaarSumArchitecture
 from haarpool.nn.inputs import Tensors, num_graphs, tensors_of, widened
 from haarpool.nn.linear_fit import LinearFit
 from haarpool.nn.pooling import HaarPooling

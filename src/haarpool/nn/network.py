@@ -13,7 +13,7 @@ from haarpool._types import Domain, Task
 from haarpool._validate import choice, whole_number
 from haarpool.data import AddHaarChain
 from haarpool.errors import HaarPoolError
-from haarpool.nn.architecture import AnyArchitecture
+from haarpool.nn.haar_architecture import AnyArchitecture
 from haarpool.nn.inputs import check_signal, missing_features, num_graphs
 from haarpool.nn.losses import task_loss
 from haarpool.nn.standardize import Standardize, fit_standardize

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from haarpool._types import Ints, Task
 from haarpool.chains.chain import Chain
 from haarpool.errors import HaarPoolError
-from haarpool.nn.architecture import parse_architecture
+from haarpool.nn.haar_architecture import parse_architecture
 from haarpool.training.metrics import HEADLINES
 from haarpool.training.run_folder import CONFIG, EXAMPLE_CHAIN, METRICS, RESULT, TEST, RunFolder
 

@@ -158,7 +158,7 @@ class RunConfig:
         self._check_chain()
 
     def _check_pooling(self) -> None:
-        from haarpool.nn.architecture import HAARNET, HAARSUM
+        from haarpool.nn.haar_architecture import HAARNET, HAARSUM
 
         options = {} if self.pooling is None else self.pooling
         unknown = f"{options!r}"
@@ -189,7 +189,7 @@ class RunConfig:
         self.recipe()
 
     def _check_network(self) -> None:
-        from haarpool.nn.architecture import choose_domain, parse_architecture
+        from haarpool.nn.haar_architecture import choose_domain, parse_architecture
 
         arch = parse_architecture(self.arch).with_width(self.width)
         object.__setattr__(self, "domain", choose_domain(arch, self.domain))
@@ -197,7 +197,7 @@ class RunConfig:
     def recipe(self) -> Recipe | None:
         """Return all parameters of the chains; `None` for an architecture without levels."""
         from haarpool.chains.recipe import Recipe
-        from haarpool.nn.architecture import parse_architecture
+        from haarpool.nn.haar_architecture import parse_architecture
 
         arch = parse_architecture(self.arch)
         if not arch.num_levels:

@@ -1,0 +1,171 @@
+"""Architectures `haarnet` and `haarsum` as strings, and architectures of any kind."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self, get_args
+
+from haarpool._types import Domain
+from haarpool._validate import choice, whole_number
+from haarpool.errors import HaarPoolError
+from haarpool.nn.architecture import CHAIN_POOLINGS, MAX_WIDTH, Architecture, check_num_weights
+
+HAARNET, HAARSUM = "haarnet", "haarsum"
+# Least and largest sizes.
+LIMITS = {"width": (1, MAX_WIDTH), "depth": (1, 64), "levels": (0, 64), "coarse_depth": (0, 64)}
+
+
+@dataclass(frozen=True)
+class HaarNetArchitecture:
+    """The sizes of a `HaarNet`; its string is `haarnet`, with sizes that differ behind a colon.
+
+    Attributes:
+        width: Width of all layers; `None` for the default of `build_model`.
+        depth: Number of convolutions on the input graph.
+        levels: Number of poolings; 0 is the same network without pooling.
+        coarse_depth: Number of convolutions on each coarse graph.
+
+    Example:
+        >>> arch = HaarNetArchitecture.parse("haarnet:width=128,levels=3")
+        >>> arch.chain_parameters, str(arch)
+        ({'num_levels': 3, 'top': None}, 'haarnet:width=128,levels=3')
+    """
+
+    width: int | None = None
+    depth: int = 5
+    levels: int = 2
+    coarse_depth: int = 2
+    name: ClassVar[str] = HAARNET
+    convolution: ClassVar[tuple[str, str]] = ("RES", "residual convolutions")  # for `parts`
+    ending: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("statistics", "of every layer and level"),
+        ("2 FC", "linear layers"),
+    )
+    default_domain: ClassVar[Domain] = "vertex"
+
+    def __post_init__(self) -> None:
+        """Check the sizes."""
+        for name, limits in LIMITS.items():
+            if name != "width" or self.width is not None:
+                object.__setattr__(self, name, whole_number(name, getattr(self, name), *limits))
+        check_num_weights(self)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the architecture of a string."""
+        sizes: dict[str, int] = {}
+        rest = text.removeprefix(cls.name)
+        for part in filter(None, rest.removeprefix(":").split(",")):
+            name, _, number = part.partition("=")
+            is_known = name in LIMITS and name not in sizes and rest.startswith(":")
+            if not is_known or not re.fullmatch("[0-9]{1,6}", number):
+                raise cls._error(
+                    f"{cls.name}:NAME=NUMBER,... out of {', '.join(LIMITS)}", rest, part
+                )
+            low, high = LIMITS[name]
+            if not low <= int(number) <= high:
+                raise cls._error(f"a number of {low} to {high} for {name}", rest, part)
+            sizes[name] = int(number)
+        return cls(**sizes)
+
+    @classmethod
+    def _error(cls, expected: str, rest: str, part: str) -> HaarPoolError:
+        example = f"write for example {cls.name}:width=128,levels=3"
+        return HaarPoolError(expected, cls.name + rest.replace(part, f"»{part}«", 1), example)
+
+    @property
+    def num_levels(self) -> int:
+        """Number of levels of the chain."""
+        return self.levels
+
+    @property
+    def top(self) -> int | None:
+        """`None`: the top level may have several nodes."""
+        return None
+
+    @property
+    def chain_parameters(self) -> dict[str, Any]:
+        """Parameters of the chains, `num_levels` and `top`; {} if no chain is needed."""
+        return {"num_levels": self.levels, "top": None} if self.levels else {}
+
+    @property
+    def max_width(self) -> int:
+        """The width, 0 if it names none."""
+        return self.width or 0
+
+    @property
+    def num_statistics(self) -> int:
+        """Number of rows of that width in the readout."""
+        # Three statistics of each layer, the input of a level included, and the energies.
+        return 3 * (self.depth + 1) + self.levels * (3 * (self.coarse_depth + 1) + 1)
+
+    @property
+    def num_weights(self) -> int:
+        """Number of weights of the layers between the first and the last, about."""
+        num_convolutions = self.depth + self.levels * self.coarse_depth
+        return (2 * num_convolutions + self.num_statistics) * (self.width or 1) ** 2
+
+    def with_width(self, width: int) -> Self:
+        """Return the architecture with a width, if it names none."""
+        return replace(self, width=self.width or width)
+
+    def parts(self) -> list[tuple[str, str]]:
+        """Return each part and what it is."""
+        token, meaning = self.convolution
+        meaning += f" of width {self.width}" if self.width else ""
+        parts = [(f"{self.depth} {token}", meaning)]
+        for _ in range(self.levels):
+            parts.append(("HP", CHAIN_POOLINGS["HP"]))
+            if self.coarse_depth:
+                parts.append((f"{self.coarse_depth} {token}", meaning))
+        return [*parts, *self.ending]
+
+    def __str__(self) -> str:
+        changed = [
+            f"{one.name}={value}"
+            for one in fields(self)
+            if (value := getattr(self, one.name)) != one.default
+        ]
+        return self.name + (":" + ",".join(changed) if changed else "")
+
+
+@dataclass(frozen=True)
+class HaarSumArchitecture(HaarNetArchitecture):
+    """The sizes of a `HaarSumNet`; its string is `haarsum`, as for a `HaarNet`.
+
+    Example:
+        >>> str(parse_architecture("haarsum:levels=0"))
+        'haarsum:levels=0'
+    """
+
+    depth: int = 3
+    coarse_depth: int = 1
+    name: ClassVar[str] = HAARSUM
+    convolution: ClassVar[tuple[str, str]] = ("FILTER", "filter convolutions")
+    ending: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("sum", "over the nodes of every level"),
+        ("linear", "fit on sums of x"),
+    )
+
+    @property
+    def num_weights(self) -> int:
+        """Number of weights of the layers between the first and the last, about."""
+        num_layers = self.depth + self.levels * self.coarse_depth
+        return (5 * num_layers + self.levels + 1) * (self.width or 1) ** 2
+
+
+AnyArchitecture = Architecture | HaarNetArchitecture
+
+
+def parse_architecture(text: str) -> AnyArchitecture:
+    """Return the architecture of a string."""
+    for kind in (HaarNetArchitecture, HaarSumArchitecture):
+        if isinstance(text, str) and re.match(kind.name + r"\b", text.lower()):
+            return kind.parse(text.lower())
+    return Architecture.parse(text)
+
+
+def choose_domain(arch: AnyArchitecture, domain: Domain | None) -> Domain:
+    """Return the domain of the poolings; `None` is the default of the architecture."""
+    return arch.default_domain if domain is None else choice("domain", domain, get_args(Domain))
