@@ -196,13 +196,13 @@ NAMES = (
     [
         ("haarsum:depth=0", "a number of 1 to 64 for depth, got haarsum:»depth=0«"),
         ("haarnet:levels=2,width=65537", "for width, got haarnet:levels=2,»width=65537«"),
-        ("haarnet:width=x", SIZES + "haarnet:»width=x«"),
-        ("haarsum:size=3", SIZES + "haarsum:»size=3«"),
+        ("haarnet:width=x", NAMES + "haarnet:»width=x«"),
+        ("haarsum:size=3", NAMES + "haarsum:»size=3«"),
         (
             "haarnet:depth=1,depth=2",
-            SIZES + "haarnet:depth=1,»depth=2«",
+            NAMES + "haarnet:depth=1,»depth=2«",
         ),
-        ("haarsum,levels=0", SIZES + "haarsum,»levels=0«"),
+        ("haarsum,levels=0", NAMES + "haarsum,»levels=0«"),
         ("haarnets", "a part [repeat]TOKEN[width]"),
     ],
 )
