@@ -186,9 +186,7 @@ def test_strings(text, sizes):
     assert parse_architecture(str(model.arch)) == model.arch
 
 
-NAMES = (
-    "{}:NAME=NUMBER,... out of width, depth, levels, coarse_depth, got {}; write for example {}:"
-)
+NAMES = "NAME=NUMBER,... out of width, depth, levels, coarse_depth, got "
 
 
 @pytest.mark.parametrize(
