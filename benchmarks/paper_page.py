@@ -59,9 +59,10 @@ def spread(value: Estimate | None) -> str:
 
 
 def with_interval(value: Estimate) -> str:
-    """Format a difference and its 95 % interval."""
+    """Format a difference and its 95 % interval; small errors have two digits."""
     ends = (value.mean, value.mean - value.half, value.mean + value.half)
-    middle, low, high = (f"{end:+.1f}" for end in ends)
+    digits = 1 if max(map(abs, ends)) >= 0.5 else 2
+    middle, low, high = (f"{end:+.{digits}f}" for end in ends)
     return f"{middle} [{low}, {high}]"
 
 

@@ -61,10 +61,11 @@ class Picture:
 Part = Heading | Paragraph | Items | Grid | Picture
 
 _STYLE = (
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em}"
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:92em;margin:2em auto;padding:0 1em}"
+    "p,li,caption{max-width:64em}"
     "table{border-collapse:collapse;margin:1em 0;font-variant-numeric:tabular-nums}"
     "caption{text-align:left;color:#555;padding:.3em 0}"
-    "th,td{padding:.25em .7em;border-bottom:1px solid #ddd;text-align:right;white-space:nowrap}"
+    "th,td{padding:.25em .6em;border-bottom:1px solid #ddd;text-align:right;white-space:nowrap}"
     "th:first-child,td:first-child{text-align:left}div{overflow-x:auto}img{max-width:100%}"
 )
 
