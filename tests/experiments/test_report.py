@@ -58,6 +58,7 @@ def test_numbers_intervals_and_published_values(folder):
 def test_missing_failed_and_outdated_lines_are_named(folder):
     text = write_report(folder)[0].read_text()
     assert "NCI1, gpool, random, split 0 failed: out of memory" in text
+    assert row(text, "gPool")[3] == "failed"
     assert "NCI1, sagpool, random: 9 of 10 splits not run yet." in text
     assert "PROTEINS, random: not run yet: haarpool, haarpool-untied, gin" in text
     assert "1 lines were made with other settings and are left out." in text

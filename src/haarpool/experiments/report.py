@@ -166,15 +166,16 @@ class TableReport:
                 if (dataset, method.name, protocol) not in keys:
                     texts.append("")
                     continue
-                lines = self.ok(dataset, method.name, protocol)
-                text = self.spread(self.scaled(estimate(lines, part))) if lines else DASH
+                text = "failed" if self.lines[dataset, method.name, protocol] else DASH
+                if lines := self.ok(dataset, method.name, protocol):
+                    text = self.spread(self.scaled(estimate(lines, part)))
                 published = self.published(method.published, part or dataset)
                 texts.append(text + (f" [{published}]" if published else ""))
             rows.append([method.title, *texts])
         caption = (
             f"Mean ± standard deviation over the splits (protocol {protocol}, {self.repeats} "
             "splits, or the number in parentheses); in brackets the published number. –: not run "
-            "yet; empty: not part of the table."
+            "yet; failed: all splits, see below; empty: not part of the table."
         )
         return Grid(caption, ["Method", *(part or dataset for dataset, part in self.columns)], rows)
 
