@@ -163,8 +163,8 @@ def ended_with_one_class(one: Experiment) -> str:
 
 
 def pooling_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
-    """Yield what pooling adds, a line per experiment."""
-    lines = defaultdict(list)
+    """Yield what pooling adds, a line per method, and in how many comparisons it is better."""
+    lines, signs = defaultdict(list), list[int]()
     for one in experiments:
         pairs = {one.reference: "sum"} | {name: name + NO_POOLING for name in one.ours}
         for method, other in pairs.items():
@@ -174,8 +174,13 @@ def pooling_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
                 texts = lines[f"{one.methods[method].title} beside {without}, {unit}"]
                 if gain := one.gain(method, other):
                     texts.append(f"{one.name} {with_interval(gain)}")
+                    signs.append((gain.mean > gain.half) - (gain.mean < -gain.half))
     for title, texts in lines.items():
         yield f"- {title}: {'; '.join(texts) or 'not run yet'}."
+    yield (
+        f"\nOf {len(signs)} intervals {signs.count(1)} lie above zero, {signs.count(-1)} below, and "
+        f"{signs.count(0)} contain it: there the splits do not tell whether pooling helps."
+    )
 
 
 def claim_lines(results: Path) -> Iterator[str]:
