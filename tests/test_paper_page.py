@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from haarpool.experiments.lines import ResultLines, network_config
+from haarpool.experiments.lines import ResultLines
 from haarpool.experiments.statistics import Estimate
 from haarpool.experiments.table import Published, find_table
 from haarpool.training.metrics import scores_of
@@ -23,7 +23,7 @@ def write_lines(folder, table, dataset, values, **others):
     protocol = find_table(table).cells[0].protocol
     for method, numbers in values.items():
         cell = cells[dataset, method, protocol]
-        config = network_config(cell).to_json() if cell.is_network else dict(cell.settings)
+        config = config_of(cell)
         for seed, value in enumerate(numbers):
             scores = {"accuracy": value, "balanced_accuracy": value, "f1": value}
             ResultLines(folder, table).append(
