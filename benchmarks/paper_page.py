@@ -178,8 +178,9 @@ def pooling_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
     for title, texts in lines.items():
         yield f"- {title}: {'; '.join(texts) or 'not run yet'}."
     yield (
-        f"\nOf {len(signs)} intervals {signs.count(1)} lie above zero, {signs.count(-1)} below, "
-        f"and {signs.count(0)} contain it: there the splits do not tell whether pooling helps."
+        f"\nOf these {len(signs)} intervals {signs.count(1)} lie above zero, {signs.count(-1)} "
+        f"below, and {signs.count(0)} contain it: there the splits do not tell whether "
+        "pooling helps."
     )
 
 

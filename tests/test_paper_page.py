@@ -108,7 +108,7 @@ def test_gains_are_positive_where_pooling_is_better(tmp_path):
     assert "beside the same without pooling, points: MUTAG +2.0 [+2.0, +2.0]." in text
     assert "beside the same without pooling, MAE: QM7 +0.5 [+0.5, +0.5]." in text
     assert "HaarPool beside a global sum, points: not run yet." in text
-    assert "Of 2 intervals 2 lie above zero, 0 below, and 0 contain it" in text
+    assert "Of these 2 intervals 2 lie above zero, 0 below, and 0 contain it" in text
 
 
 def test_scores_of_the_default_stand_in_for_missing_lines(tmp_path):

@@ -186,7 +186,7 @@ def test_strings(text, sizes):
     assert parse_architecture(str(model.arch)) == model.arch
 
 
-NAMES = "NAME=NUMBER,... out of width, depth, levels, coarse_depth, got "
+NAMES = "NAME=NUMBER,... with names out of width, depth, levels, coarse_depth, got "
 
 
 @pytest.mark.parametrize(
@@ -196,11 +196,11 @@ NAMES = "NAME=NUMBER,... out of width, depth, levels, coarse_depth, got "
         ("haarnet:levels=2,width=65537", "for width, got haarnet:levels=2,»width=65537«"),
         ("haarnet:width=x", NAMES + "haarnet:»width=x«"),
         ("haarsum:size=3", NAMES + "haarsum:»size=3«"),
-        (
-            "haarnet:depth=1,depth=2",
-            NAMES + "haarnet:depth=1,»depth=2«",
-        ),
-        ("haarsum,levels=0", NAMES + "haarsum,»levels=0«"),
+        ("haarnet:depth=1,depth=1", "depth once, got haarnet:depth=1,»depth=1«"),
+        ("haarnet:coarse_depth=0,depth=0", "for depth, got haarnet:coarse_depth=0,»depth=0«"),
+        ("haarnet:width=1000000", "a number of 1 to 65536 for width, got haarnet:»width=1000000«"),
+        ("haarnet:width=8,", NAMES + "haarnet:width=8,»«"),
+        ("haarsum,levels=0", NAMES + "haarsum»,levels=0«"),
         ("haarnets", "a part [repeat]TOKEN[width]"),
     ],
 )

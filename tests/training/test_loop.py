@@ -298,6 +298,17 @@ def test_norms_over_graphs_leave_out_a_small_last_minibatch(arch, steps):
     assert len(taken) == trainer.steps_per_epoch == steps
 
 
+@pytest.mark.parametrize(
+    ("batch_size", "processes", "steps"),
+    [(1, 1, 22), (3, 1, 7), (7, 1, 3), (5, 1, 5), (9, 1, 3), (18, 1, 1), (30, 1, 1), (9, 3, 2)],
+)
+def test_each_process_has_two_graphs_and_a_minibatch_a_quarter(batch_size, processes, steps):
+    trainer = trainer_of(started([0, 1] * 13, arch="haarnet:width=4", batch_size=batch_size))
+    assert len(trainer.split.train) == 22
+    trainer.group = replace(trainer.group, size=processes)
+    assert trainer.steps_per_epoch == steps
+
+
 def test_validation_loss_and_score_by_hand():
     run = started(np.arange(40) % 2)
     fit = trainer_of(run)

@@ -99,6 +99,8 @@ def has_settings(line: Line, cell: Cell) -> bool:
     Settings that an older version did not have, or that a line leaves out, count as their defaults.
     """
     made = line["config"]
+    if not isinstance(made, Mapping):
+        return False
     if networks := cell.networks:
         return made.keys() == networks.keys() and all(
             _is_same_network(made[name], one) for name, one in networks.items()

@@ -175,7 +175,7 @@ class TableReport:
         caption = (
             f"Mean ± standard deviation over the splits (protocol {protocol}, {self.repeats} "
             "splits, or the number in parentheses); in brackets the published number. –: not run "
-            "yet; failed: all splits, see below; empty: not part of the table."
+            "yet; failed: no split ended well, see below; empty: not part of the table."
         )
         return Grid(caption, ["Method", *(part or dataset for dataset, part in self.columns)], rows)
 

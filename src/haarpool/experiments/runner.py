@@ -26,7 +26,7 @@ class Summary(NamedTuple):
     """What a command did.
 
     Attributes:
-        skipped: Trials that had a line.
+        skipped: Trials that had a line, here or in another row.
         ok: Trials that ended well.
         failed: Trials that failed.
     """
@@ -78,6 +78,7 @@ def run_table(
     trials, known = _split_known(trials, folder)
     for line in known:
         results.append(line)
+        show(f"{describe_line(line)}, copied from {line['copied_from']}")
     summary = summary._replace(skipped=summary.skipped + len(known))
     find_device(options.device)  # errors before the work
     for dataset in dict.fromkeys(trial.cell.dataset for trial in trials):
@@ -120,7 +121,7 @@ def _line_of_twin(trial: Trial, table: Table, lines: dict[Key, Line]) -> Line | 
         if replace(cell, method=trial.cell.method) == trial.cell:
             line = lines.get((*cell.key, trial.seed))
             if line is not None and line["status"] == "ok" and has_settings(line, cell):
-                return line
+                return line | {"copied_from": f"{table.name}/{cell.method}"}
     return None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from haarpool.experiments.architectures import peer_architecture, with_convolution
 from haarpool.experiments.published import TABLE1
 from haarpool.experiments.table import Cell, Method, Table
+from haarpool.nn.haar_architecture import HaarNetArchitecture
 from haarpool.training.presets import BEST, preset
 
 DATASETS = ("MUTAG", "PROTEINS", "NCI1", "NCI109", "Mutagenicity")
@@ -243,12 +244,12 @@ def _best() -> Mapping[str, Settings]:
     }
 
 
-def _mixture(levels: str = "") -> Settings:
+def _mixture(**sizes: int) -> Settings:
     """Return networks whose mean prediction is our best: default, wider, and with walks."""
-    best = {**BEST, "threads": 1, "arch": f"haarnet:{levels}"}
+    best = {**BEST, "threads": 1, "arch": str(HaarNetArchitecture(**sizes))}
     networks = {
         "default": best,
-        "wide": best | {"arch": f"haarnet:width=128,{levels}"},
+        "wide": best | {"arch": str(HaarNetArchitecture(128, **sizes))},
         "walks": best | {"features": "auto+walks"},
     }
     return {"members": 3, "networks": networks}
@@ -281,7 +282,7 @@ def _cells() -> Iterator[Cell]:
         for method, settings in _context(dataset).items():
             yield Cell(dataset, method, "random", settings)
     for dataset in DATASETS:
-        settings = _mixture("levels=0")
+        settings = _mixture(levels=0)
         yield Cell(dataset, "best-mixture-no-pooling", "random", settings, trainer="mixture")
 
 

@@ -56,23 +56,23 @@ class HaarNetArchitecture:
         """Return the architecture of a string."""
         sizes: dict[str, int] = {}
         rest = text.removeprefix(cls.name)
-        for part in filter(None, rest.removeprefix(":").split(",")):
+        colon, parts = (":", rest[1:].split(",")) if rest.startswith(":") else ("", [rest])
+        for i, part in enumerate(parts if rest.strip(":") else []):
             name, _, number = part.partition("=")
-            is_known = name in LIMITS and name not in sizes and rest.startswith(":")
-            if not is_known or not re.fullmatch("[0-9]{1,6}", number):
-                raise cls._error(
-                    f"{cls.name}:NAME=NUMBER,... out of {', '.join(LIMITS)}", rest, part
-                )
-            low, high = LIMITS[name]
-            if not low <= int(number) <= high:
-                raise cls._error(f"a number of {low} to {high} for {name}", rest, part)
-            sizes[name] = int(number)
+            low, high = LIMITS.get(name, (0, 0))
+            if name not in LIMITS or not re.fullmatch("[0-9]{1,99}", number):
+                expected = f"{cls.name}:NAME=NUMBER,... with names out of {', '.join(LIMITS)}"
+            elif name in sizes:
+                expected = f"{name} once"
+            elif not low <= int(number) <= high:
+                expected = f"a number of {low} to {high} for {name}"
+            else:
+                sizes[name] = int(number)
+                continue
+            marked = ",".join(f"»{one}«" if i == k else one for k, one in enumerate(parts))
+            example = f"write for example {cls.name}:width=128,levels=3"
+            raise HaarPoolError(expected, cls.name + colon + marked, example)
         return cls(**sizes)
-
-    @classmethod
-    def _error(cls, expected: str, rest: str, part: str) -> HaarPoolError:
-        example = f"write for example {cls.name}:width=128,levels=3"
-        return HaarPoolError(expected, cls.name + rest.replace(part, f"»{part}«", 1), example)
 
     @property
     def num_levels(self) -> int:

@@ -199,8 +199,11 @@ class Trainer:
 
     def _minibatches(self, generator: np.random.Generator | None) -> Iterator[Ints]:
         size = self.config.batch_size
-        # A norm over few graphs has steep gradients, which Adam remembers for many steps.
-        min_size = size // 4 if self.network.normalizes_graphs else 1
+        min_size = 1
+        if self.network.normalizes_graphs:
+            # A norm over few graphs has steep gradients, which Adam remembers for many steps. Each
+            # process normalises its own part.
+            min_size = min(size, max(math.ceil(size / 4), 2 * self.group.size))
         return self.batches.epoch(self.split.train, size, generator, min_size)
 
     def _train(self, generator: np.random.Generator, on_step: Callable[[], object]) -> float:

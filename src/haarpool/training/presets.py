@@ -14,7 +14,7 @@ Settings = Mapping[str, Any]  # of `RunConfig`
 PRESETS = ("best", "paper")
 _NCI109 = "3GC256-HP-2FC256-FC128"
 _TRIANGLES = "GIN64-HP-GIN64-HP-GIN64-MP"
-_PLAIN: Settings = {"dropout": 0.0, "weight_decay": 0.0}
+_UNREGULARIZED: Settings = {"dropout": 0.0, "weight_decay": 0.0}
 
 
 def _paper(
@@ -65,9 +65,9 @@ PAPER: Mapping[str, Settings] = MappingProxyType(
         "nci109": _paper(_NCI109, 150, 50, 100, 0.01, weight_decay=0.0001, dropout=0.6),
         "mutagenicity": _paper(_NCI109, 50, 50, 100, 0.01),
         "triangles": _paper(
-            _TRIANGLES, 150, 50, 60, 0.001, features="degree", split="given", **_PLAIN
+            _TRIANGLES, 150, 50, 60, 0.001, features="degree", split="given", **_UNREGULARIZED
         ),
-        "qm7": _paper("GC64-HP-3FC64", 50, 50, 60, 0.0005, features="constant", **_PLAIN),
+        "qm7": _paper("GC64-HP-3FC64", 50, 50, 60, 0.0005, features="constant", **_UNREGULARIZED),
     }
 )
 
