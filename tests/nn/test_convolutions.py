@@ -23,6 +23,7 @@ from haarpool.nn import build_model
 from haarpool.nn.architecture import CONVOLUTIONS
 from haarpool.nn.convolutions import (
     Graph,
+    NormalizedGIN,
     WeightedCheb,
     WeightedGAT,
     WeightedGCN,
@@ -45,6 +46,7 @@ from helpers.tolerances import LOOSER, TOLERANCE
 WEIGHTED = {
     "GC": WeightedGCN,
     "GIN": WeightedGIN,
+    "GINB": NormalizedGIN,
     "SAGE": WeightedSAGE,
     "GAT": WeightedGAT,
     "CHEB": WeightedCheb,
@@ -74,10 +76,11 @@ def convolution(token: str) -> torch.nn.Module:
 
 def of_pyg(token: str) -> torch.nn.Module:
     """PyG's own class with the same shape."""
-    norm = {"allow_single_element": True}
+    norm = {"norm": "batch_norm", "norm_kwargs": {"allow_single_element": True}}
     return {
         "GC": lambda: GCNConv(FEATURES, 4),
-        "GIN": lambda: GINConv(MLP([FEATURES, 4, 4], norm="batch_norm", norm_kwargs=norm)),
+        "GIN": lambda: GINConv(MLP([FEATURES, 4, 4], **norm)),
+        "GINB": lambda: GINConv(MLP([FEATURES, 4, 4], **norm, plain_last=False)),
         "SAGE": lambda: SAGEConv(FEATURES, 4, aggr="mean"),
         "GAT": lambda: GATConv(FEATURES, 4, edge_dim=1),
         "CHEB": lambda: ChebConv(FEATURES, 4, K=3),
@@ -141,8 +144,9 @@ def test_weighted_gcn_by_its_formula(directed):
 
 
 @pytest.mark.parametrize("training", [False, True])
-def test_weighted_gin_by_its_formula(training):
-    conv = convolution("GIN").train(training)
+@pytest.mark.parametrize("token", ["GIN", "GINB"])
+def test_weighted_gin_by_its_formula(token, training):
+    conv = convolution(token).train(training)
     conv.eps.fill_(0.3)
     data = GRAPH.clone()
     data.edge_index, data.edge_weight = one_way(data)
@@ -188,19 +192,22 @@ def test_weights_of_zero_go_forward_and_back(token):
     assert x.grad.isfinite().all()
 
 
-def test_gin_normalizes_its_batch_and_takes_a_single_row():
-    conv = WeightedGIN(FEATURES, 4).train()
-    norm = conv.nn.norms[0].module
-    assert isinstance(norm, torch.nn.BatchNorm1d)
+@pytest.mark.parametrize(("kind", "num_norms"), [(WeightedGIN, 1), (NormalizedGIN, 2)])
+def test_gin_normalizes_its_batch_and_takes_a_single_row(kind, num_norms):
+    conv = kind(FEATURES, 4).train()
+    norms = [norm.module for norm in conv.nn.norms]
+    assert [type(norm) for norm in norms] == num_norms * [torch.nn.BatchNorm1d]
     none = torch.empty(2, 0, dtype=torch.long)
     assert conv(torch.randn(1, FEATURES), Graph(none)).isfinite().all()
-    seen = outputs_of(norm)
+    seen = [outputs_of(norm) for norm in norms]
     conv(torch.randn(50, FEATURES), Graph(none))
-    assert_close(seen[0].mean(0), torch.zeros(4), atol=TOLERANCE[torch.float32], rtol=0)
-    assert_close(seen[0].std(0, correction=0), torch.ones(4), atol=LOOSER["batch norm"], rtol=0)
+    for (out,) in seen:
+        assert_close(out.mean(0), torch.zeros(4), atol=TOLERANCE[torch.float32], rtol=0)
+        std = out.std(0, correction=0)
+        assert_close(std, torch.ones(4), atol=LOOSER["batch norm"], rtol=0)
 
 
-@pytest.mark.parametrize("token", ["GC", "GIN"])
+@pytest.mark.parametrize("token", ["GC", "GIN", "GINB"])
 def test_a_network_of_one_node_trains(token):
     model = build_model(f"{token}8-HP-{token}8-HP-{token}8-FC8", FEATURES, 2)
     model(batch_for(model, (1,))).sum().backward()
@@ -222,7 +229,7 @@ def test_negative_weights_do_not_blow_up_a_mean():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("token", ["GC", "GIN", "SAGE"])
+@pytest.mark.parametrize("token", ["GC", "GIN", "GINB", "SAGE"])
 def test_lists_of_neighbours_give_the_same(token, weighted):
     """Also for directed graphs, and with the same gradients."""
     data = GRAPH.clone()

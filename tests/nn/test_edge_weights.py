@@ -37,7 +37,7 @@ def test_weights_of_the_data_reach_the_first_convolution(token):
     assert seen[-1][1].edge_weight is None
 
 
-@pytest.mark.parametrize("pool", ["HP", "EIG", "DP", "STRUCT", "LAP", "SP", "TP", "EP"])
+@pytest.mark.parametrize("pool", ["HP", "EIG", "DP", "STRUCT", "LAP", "SP", "GP", "TP", "EP"])
 @each_conv
 def test_weights_of_the_coarse_graph_reach_the_next_convolution(pool, token):
     model = build_model(f"GC8-{pool}-{token}8-SUM", FEATURES, 2, num_clusters=4).eval()
@@ -51,7 +51,7 @@ def test_weights_of_the_coarse_graph_reach_the_next_convolution(pool, token):
         return
     if pool in ("HP", "EIG"):
         expected_edges, expected, _ = ChainTensors(batch.tensors).coarse_graph(1, x.dtype)
-    elif pool in ("SP", "TP"):
+    elif pool in ("SP", "GP", "TP"):
         _, _, _, _, perm, _ = stage.pool(state.x, state.edge_index, None, state.batch)
         place = torch.full((len(state.x),), -1)
         place[perm] = torch.arange(len(perm))
@@ -72,7 +72,7 @@ def test_weights_of_the_coarse_graph_reach_the_next_convolution(pool, token):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.float16])
-@pytest.mark.parametrize("pool", ["HP", "EIG", "DP", "STRUCT", "LAP", "SP", "TP", "EP"])
+@pytest.mark.parametrize("pool", ["HP", "EIG", "DP", "STRUCT", "LAP", "SP", "GP", "TP", "EP"])
 def test_weights_of_any_type(pool, dtype):
     model = build_model(f"GC8-{pool}-GC8-SUM", FEATURES, 2, num_clusters=4).eval()
     data = weighted_graphs()

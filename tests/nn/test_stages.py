@@ -61,7 +61,7 @@ def test_layers_after_edge_pooling(text):
     assert all(p.grad.isfinite().all() for p in model.parameters())
 
 
-@pytest.mark.parametrize("pool", ["SP", "TP"])
+@pytest.mark.parametrize("pool", ["SP", "GP", "TP"])
 @pytest.mark.parametrize("ratio", [0.3, 0.5, 0.8])
 def test_ratio_of_the_nodes_is_kept(pool, ratio):
     model = build_model(f"GC8-{pool}-SUM", FEATURES, 2, ratio=ratio)

@@ -96,7 +96,7 @@ def build_model(
         dropout: Dropout probability in [0, 1) after the first linear layer, or before it if there
             is only one; a `HaarSumNet` has none.
         width: Width of convolutions and linear layers without a number.
-        ratio: Share of nodes in (0, 1) that SP and TP keep.
+        ratio: Share of nodes in (0, 1) that SP, GP and TP keep.
         num_clusters: Clusters of the first DP or STRUCT.
         cluster_ratio: Share of the clusters in (0, 1) that the next DP or STRUCT has, and so on;
             0.25 in the paper of DiffPool.

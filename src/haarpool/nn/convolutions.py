@@ -10,6 +10,7 @@ every pair of clusters is an edge. A convolution without weights would ignore th
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import torch
@@ -71,13 +72,20 @@ class WeightedGCN(GCNConv):  # type: ignore[misc]  # PyG has no types
 
 
 class WeightedGIN(GINConv):  # type: ignore[misc]
-    """GINConv with the weighted sum Σ_j w_ij x_j over neighbours, then an MLP of two layers."""
+    """GINConv with the weighted sum Σ_j w_ij x_j over neighbours, then an MLP of two layers.
 
-    def __init__(self, in_channels: int, out_channels: int) -> None:
+    Args:
+        in_channels: Number of input columns.
+        out_channels: Number of output columns.
+        plain_last: Leave out batch norm and ReLU behind the second layer of the MLP.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, plain_last: bool = True) -> None:
         # A batch may be one graph of one node, which has no variance.
         norm = {"allow_single_element": True}
         widths = [in_channels, out_channels, out_channels]
-        super().__init__(MLP(widths, norm="batch_norm", norm_kwargs=norm))
+        mlp = MLP(widths, norm="batch_norm", norm_kwargs=norm, plain_last=plain_last)
+        super().__init__(mlp)
 
     def forward(self, x: Tensor, graph: Graph) -> Tensor:
         """Convolve features x (N, in_channels) to (N, out_channels)."""
@@ -90,13 +98,22 @@ class WeightedGIN(GINConv):  # type: ignore[misc]
         if graph.num_real is None:
             result: Tensor = self.nn(total)
             return result
-        (first, last), (norm,) = self.nn.lins, self.nn.norms[:1]
-        hidden: Tensor = last(batch_norm(norm.module, first(total), graph.num_real).relu())
-        return hidden
+        for layer, norm in zip_longest(self.nn.lins, self.nn.norms):
+            total = layer(total)
+            if norm is not None:
+                total = batch_norm(norm.module, total, graph.num_real).relu()
+        return total
 
     def message(self, x_j: Tensor, weight: Tensor) -> Tensor:
         """Return the weighted features of neighbours."""
         return weight[:, None] * x_j
+
+
+class NormalizedGIN(WeightedGIN):
+    """WeightedGIN with batch norm and ReLU behind both layers, as in the code of its authors."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__(in_channels, out_channels, plain_last=False)
 
 
 class WeightedSAGE(SAGEConv):  # type: ignore[misc]
@@ -152,6 +169,7 @@ class WeightedCheb(ChebConv):  # type: ignore[misc]
 _CLASSES: dict[str, Any] = {
     "GC": WeightedGCN,
     "GIN": WeightedGIN,
+    "GINB": NormalizedGIN,
     "SAGE": WeightedSAGE,
     "GAT": WeightedGAT,
     "CHEB": WeightedCheb,
@@ -162,7 +180,7 @@ def make_convolution(token: str, in_channels: int, out_channels: int) -> torch.n
     """Make the convolution of a token.
 
     Args:
-        token: `"GC"`, `"GIN"`, `"SAGE"`, `"GAT"` or `"CHEB"`.
+        token: One of `CONVOLUTIONS` in `haarpool.nn.architecture`.
         in_channels: Number of input columns.
         out_channels: Number of output columns.
     """

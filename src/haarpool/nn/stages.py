@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import GCNConv, SAGPooling, TopKPooling
+from torch_geometric.nn import TopKPooling
 from torch_geometric.nn.aggr import MaxAggregation, Set2Set, SortAggregation
 from torch_geometric.utils import scatter
 
@@ -26,6 +26,7 @@ from haarpool.nn.peers.diffpool import DiffPool
 from haarpool.nn.peers.edgepool import FastEdgePooling
 from haarpool.nn.peers.eigenpool import EigenPooling
 from haarpool.nn.peers.lapool import LaPool
+from haarpool.nn.peers.selection import GPool, SAGPool
 from haarpool.nn.peers.structpool import StructPool
 from haarpool.nn.pooling import HaarPooling
 
@@ -186,7 +187,7 @@ class PoolingStage(torch.nn.Module):
 
 
 class Selection(PoolingStage):
-    """TopKPooling or SAGPooling: keep the nodes with the highest scores."""
+    """SAGPool, gPool or TopKPooling: keep the nodes with the highest scores."""
 
     def forward(self, state: LayerState, data: Tensors) -> LayerState:
         """Return the selected nodes and the edges between them."""
@@ -277,8 +278,8 @@ def make_pooling(token: str, in_channels: int, level: int, options: PoolingOptio
     builders: dict[str, Callable[[], PoolingStage]] = {
         "HP": lambda: ChainPooling(HaarPooling(level, options.domain)),
         "EIG": lambda: ChainPooling(EigenPooling(level, options.num_modes)),
-        # The paper of SAGPool computes scores by a GCN; PyG's default is another convolution.
-        "SP": lambda: Selection(SAGPooling(in_channels, options.ratio, GNN=GCNConv)),
+        "SP": lambda: Selection(SAGPool(in_channels, options.ratio)),
+        "GP": lambda: Selection(GPool(in_channels, options.ratio)),
         "TP": lambda: Selection(TopKPooling(in_channels, options.ratio)),
         "EP": lambda: Contraction(FastEdgePooling(in_channels)),
         "DP": lambda: Assignment(DiffPool(in_channels, options.num_clusters)),

@@ -1,0 +1,65 @@
+"""SAGPool and gPool: keep the nodes with the highest scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.nn import GCNConv, SAGPooling
+
+
+class SAGPool(SAGPooling):  # type: ignore[misc]  # PyG has no types
+    """PyG's `SAGPooling` with scores that keep their order.
+
+        y = tanh(GCN(x, A)),  i = the nodes with the largest y,  x' = x_i * y_i
+
+    Lee, Lee and Kang, "Self-Attention Graph Pooling", ICML 2019. PyG multiplies the scores by
+    w / |w|, the sign of one more weight w. Its gradient is zero, but weight decay and rounding
+    errors take it through zero again and again in a training, and each time the layer keeps the
+    nodes with the *lowest* scores instead. Here w stays as it is; no such weight is in the paper.
+
+    Args:
+        in_channels: Number of columns of x.
+        ratio: Share of the nodes in (0, 1) to keep.
+        **options: Other arguments of `SAGPooling`; the default of `GNN` is a GCN, as in the paper.
+    """
+
+    def __init__(self, in_channels: int, ratio: float = 0.5, **options: Any) -> None:
+        super().__init__(in_channels, ratio, **{"GNN": GCNConv, **options})
+        self.select.weight.requires_grad_(False)
+
+
+class GPool(SAGPool):
+    """gPool as in the code of its authors.
+
+        y = sigmoid(x p + b),  i = the nodes with the largest y,  x' = x_i * y_i
+
+    Gao and Ji, "Graph U-Nets", ICML 2019. `TopKPooling` of PyG differs in two ways. It divides p by
+    its norm, as the paper does, and weight decay takes the norm to zero. It has a tanh instead of
+    the sigmoid, so that features vanish where scores do.
+
+    Args:
+        in_channels: Number of columns of x.
+        ratio: Share of the nodes in (0, 1) to keep.
+    """
+
+    def __init__(self, in_channels: int, ratio: float = 0.5) -> None:
+        super().__init__(in_channels, ratio, GNN=_Projection, nonlinearity="sigmoid")
+
+
+class _Projection(torch.nn.Module):
+    """A linear map in the place of a convolution."""
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(in_channels, out_channels)
+
+    def reset_parameters(self) -> None:
+        """Reset the weights."""
+        self.linear.reset_parameters()
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """Return (N, 1) scores; the edges do not count."""
+        scores: Tensor = self.linear(x)
+        return scores

@@ -1,0 +1,95 @@
+"""SAGPool and gPool: their formulas, and what weight decay does to their scores."""
+
+import pytest
+import torch
+from torch.testing import assert_close
+from torch_geometric.nn import GCNConv, SAGPooling, TopKPooling
+
+from haarpool.nn.peers.selection import GPool, SAGPool
+from helpers.networks import FEATURES, GRAPH
+
+STEPS = 100
+
+
+def scores_of(pool, x, edges):
+    if isinstance(pool, GPool):
+        return torch.sigmoid(pool.gnn.linear(x)[:, 0])
+    sign = pool.select.weight.sign().item()
+    return torch.tanh(sign * pool.gnn(x, edges)[:, 0])
+
+
+@pytest.mark.parametrize("kind", [SAGPool, GPool])
+@pytest.mark.parametrize("ratio", [0.3, 0.5, 0.8])
+def test_by_their_formulas(kind, ratio):
+    torch.manual_seed(0)
+    pool = kind(FEATURES, ratio).double()
+    x, edges = GRAPH.x, GRAPH.edge_index
+    pooled, coarse, _, _, chosen, score = pool(x, edges)
+    expected = scores_of(pool, x, edges)
+    kept = expected.argsort(descending=True)[: len(chosen)]
+    assert set(chosen.tolist()) == set(kept.tolist())
+    assert len(chosen) == -(-int(ratio * 10) * len(x) // 10)
+    assert_close(score, expected[chosen])
+    assert_close(pooled, x[chosen] * expected[chosen, None])
+    pairs = set(map(tuple, chosen[coarse].T.tolist()))
+    assert pairs == {(u, v) for u, v in edges.T.tolist() if {u, v} <= set(kept.tolist())}
+
+
+def test_sagpool_is_that_of_pyg_with_a_gcn():
+    """With the same weights of the same seed, and weights of earlier versions load."""
+    torch.manual_seed(3)
+    peer = SAGPooling(FEATURES, GNN=GCNConv).double()
+    torch.manual_seed(3)
+    pool = SAGPool(FEATURES).double()
+    assert_close(pool.state_dict(), peer.state_dict())
+    assert_close(pool(GRAPH.x, GRAPH.edge_index), peer(GRAPH.x, GRAPH.edge_index))
+    pool.load_state_dict(peer.state_dict())
+
+
+def trained_with_decay(pool):
+    """Weight decay and no gradient: every hundredth of a weight is one step."""
+    optimizer = torch.optim.Adam(pool.parameters(), 0.01, weight_decay=0.0005)
+    for parameter in pool.parameters():
+        parameter.grad = torch.zeros_like(parameter) if parameter.requires_grad else None
+    signs = []
+    for _ in range(STEPS):
+        optimizer.step()
+        signs.append(pool.select.weight.sign().flatten()[0].item())
+    return set(signs)
+
+
+def test_weight_decay_does_not_turn_the_order_around():
+    torch.manual_seed(0)
+    peer = SAGPooling(FEATURES, GNN=GCNConv)
+    torch.nn.init.constant_(peer.select.weight, 0.2)
+    assert trained_with_decay(peer) == {-1.0, 1.0}  # the reason for our class
+    for kind in (SAGPool, GPool):
+        assert len(trained_with_decay(kind(FEATURES))) == 1
+
+
+def test_weights_of_zero_leave_gpool_finite():
+    """Weight decay takes them there where features vanish."""
+    peer, pool = TopKPooling(FEATURES).double(), GPool(FEATURES).double()
+    x = GRAPH.x.clone().requires_grad_()
+    for layer in (peer, pool):
+        for parameter in layer.parameters():
+            if parameter.requires_grad:
+                torch.nn.init.zeros_(parameter)
+    assert peer(x, GRAPH.edge_index)[0].isnan().all()  # the reason for our class
+    out = pool(x, GRAPH.edge_index)[0]
+    assert_close(out.abs().amax(1), x[pool(x, GRAPH.edge_index)[4]].abs().amax(1) / 2)
+    out.sum().backward()
+    assert x.grad.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in pool.parameters() if p.requires_grad)
+
+
+@pytest.mark.parametrize("kind", [SAGPool, GPool])
+def test_new_weights_by_reset(kind):
+    pool = kind(FEATURES)
+    before = pool.gnn.state_dict()
+    before = {name: value.clone() for name, value in before.items()}
+    pool.reset_parameters()
+    assert any(
+        not torch.equal(before[name], value) for name, value in pool.gnn.state_dict().items()
+    )
+    assert not pool.select.weight.requires_grad
