@@ -37,6 +37,16 @@ def test_finished_trials_are_left_out_and_failed_ones_unless_retried(tmp_path):
     assert (tmp_path / "table1" / "MUTAG.jsonl").is_file()
 
 
+def test_a_failure_does_not_hide_a_result_with_the_same_settings(tmp_path):
+    results = ResultLines(tmp_path, "table1")
+    results.append(line(0))
+    results.append(line(0, "failed", reason="x"))
+    assert [one["status"] for one in results.read().values()] == ["ok"]
+    other = network_config(CELL).to_json() | {"lr": 0.5}
+    results.append(line(0, "failed", reason="x", config=other))
+    assert [one["status"] for one in results.read().values()] == ["failed"]
+
+
 def test_other_settings_are_run_again(tmp_path):
     results = ResultLines(tmp_path, "table1")
     config = network_config(CELL).to_json()

@@ -1,8 +1,9 @@
-"""Trials that another row has trained are not trained again."""
+"""Trials that another row has trained are not trained again; those of dead processes have lines."""
 
 import pytest
 
 from haarpool.experiments.lines import ResultLines, network_config
+from haarpool.experiments.processes import Died
 from haarpool.experiments.runner import RunOptions, run_table
 from haarpool.experiments.table import find_table
 
@@ -47,3 +48,23 @@ def test_failed_trials_and_other_settings_are_not_copied(tmp_path, monkeypatch):
     chosen = find_table("table1").select(["MUTAG"], ["best"], ["random"])
     assert run_table(chosen, tmp_path, 2, RunOptions(progress=False)) == (0, 0, 0)
     assert [trial.seed for trial in asked] == [0, 1]
+
+
+KEYS = {
+    "dataset", "method", "seed", "protocol", "status", "reason", "metric", "value", "validation",
+    "epoch", "split_hash", "chain_hash", "seconds", "config", "versions",
+}  # fmt: skip
+
+
+def test_a_dead_process_leaves_a_line_with_all_keys(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "haarpool.experiments.runner.run_in_processes",
+        lambda train, trials, *_: ((trial, Died(-9)) for trial in trials),
+    )
+    monkeypatch.setattr("haarpool.experiments.runner.find_dataset", lambda *_: None)
+    chosen = find_table("table1").select(["MUTAG"], ["best"], ["random"])
+    assert run_table(chosen, tmp_path, 2, RunOptions(progress=False)) == (0, 0, 2)
+    for line in ResultLines(tmp_path, "table1").read().values():
+        assert KEYS <= line.keys()
+        assert line["status"] == "failed"
+        assert "ended with code -9" in line["reason"]

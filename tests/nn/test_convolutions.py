@@ -14,6 +14,7 @@ from torch_geometric.nn import (
     GCNConv,
     GINConv,
     SAGEConv,
+    SimpleConv,
 )
 from torch_geometric.utils import (
     to_dense_adj,
@@ -23,6 +24,7 @@ from haarpool.nn import build_model
 from haarpool.nn.architecture import CONVOLUTIONS
 from haarpool.nn.convolutions import (
     Graph,
+    MeanGCN,
     NormalizedGIN,
     WeightedCheb,
     WeightedGAT,
@@ -32,7 +34,7 @@ from haarpool.nn.convolutions import (
 )
 from haarpool.nn.masked import batch_norm
 from haarpool.nn.neighbours import Neighbours
-from haarpool.nn.stages import Convolution
+from haarpool.nn.stages import Convolution, LayerState
 from haarpool.training.minibatches import Minibatches
 from helpers.networks import (
     FEATURES,
@@ -45,6 +47,7 @@ from helpers.tolerances import LOOSER, TOLERANCE
 
 WEIGHTED = {
     "GC": WeightedGCN,
+    "DGC": MeanGCN,
     "GIN": WeightedGIN,
     "GINB": NormalizedGIN,
     "SAGE": WeightedSAGE,
@@ -74,11 +77,20 @@ def convolution(token: str) -> torch.nn.Module:
     return conv
 
 
+class MeanByPyG(GCNConv):
+    """D⁻¹(A + I) x W from other classes of PyG; it has the parameters of a GCN."""
+
+    def forward(self, x, edge_index):
+        mean = SimpleConv(aggr="mean", combine_root="self_loop")(x, edge_index)
+        return self.lin(mean) + self.bias
+
+
 def of_pyg(token: str) -> torch.nn.Module:
     """PyG's own class with the same shape."""
     norm = {"norm": "batch_norm", "norm_kwargs": {"allow_single_element": True}}
     return {
         "GC": lambda: GCNConv(FEATURES, 4),
+        "DGC": lambda: MeanByPyG(FEATURES, 4),
         "GIN": lambda: GINConv(MLP([FEATURES, 4, 4], **norm)),
         "GINB": lambda: GINConv(MLP([FEATURES, 4, 4], **norm, plain_last=False)),
         "SAGE": lambda: SAGEConv(FEATURES, 4, aggr="mean"),
@@ -155,6 +167,18 @@ def test_weighted_gin_by_its_formula(token, training):
     assert_close(conv(data.x, Graph(data.edge_index, data.edge_weight)), expected)
 
 
+def test_weighted_mean_of_dgcnn_by_its_formula():
+    conv, data = convolution("DGC"), GRAPH.clone()
+    data.edge_index, data.edge_weight = one_way(data)
+    A = adjacency(data, data.edge_weight) + torch.eye(15).double()
+    expected = A / A.sum(1, keepdim=True) @ data.x @ conv.lin.weight.T + conv.bias
+    assert_close(conv(data.x, Graph(data.edge_index, data.edge_weight)), expected)
+    stage = Convolution("DGC", FEATURES, 4).double()
+    out = stage(LayerState.of_input(data.x, {"x": data.x, "edge_index": data.edge_index}), {}).x
+    assert_close(out, stage.conv(data.x, Graph(data.edge_index)).tanh())
+    assert (out < 0).any()
+
+
 def test_weighted_sage_by_its_formula():
     conv, data = convolution("SAGE"), GRAPH.clone()
     data.edge_index, data.edge_weight = one_way(data)
@@ -229,7 +253,7 @@ def test_negative_weights_do_not_blow_up_a_mean():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("token", ["GC", "GIN", "GINB", "SAGE"])
+@pytest.mark.parametrize("token", ["GC", "DGC", "GIN", "GINB", "SAGE"])
 def test_lists_of_neighbours_give_the_same(token, weighted):
     """Also for directed graphs, and with the same gradients."""
     data = GRAPH.clone()

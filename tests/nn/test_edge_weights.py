@@ -52,7 +52,7 @@ def test_weights_of_the_coarse_graph_reach_the_next_convolution(pool, token):
     if pool in ("HP", "EIG"):
         expected_edges, expected, _ = ChainTensors(batch.tensors).coarse_graph(1, x.dtype)
     elif pool in ("SP", "GP", "TP"):
-        _, _, _, _, perm, _ = stage.pool(state.x, state.edge_index, None, state.batch)
+        _, _, _, _, perm, _ = stage.pool(*state[:4])
         place = torch.full((len(state.x),), -1)
         place[perm] = torch.arange(len(perm))
         moved = place[batch.edge_index]

@@ -32,7 +32,10 @@ class ResultLines:
         self.folder = folder / table
 
     def read(self) -> dict[Key, Line]:
-        """Return the lines of all datasets; of several for the same trial the last one."""
+        """Return the lines of all datasets; of several for the same trial the last one.
+
+        A failed trial does not replace one that ended well with the same settings.
+        """
         lines: dict[Key, Line] = {}
         for path in sorted(self.folder.glob("*.jsonl")):
             for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -41,7 +44,8 @@ class ResultLines:
                     key = (line["dataset"], line["method"], line["protocol"], line["seed"])
                 except (ValueError, KeyError, TypeError):
                     continue  # incomplete: the machine stopped while it was written
-                lines[key] = line
+                if not _failed_again(line, lines.get(key)):
+                    lines[key] = line
         return lines
 
     def append(self, line: Line) -> None:
@@ -58,6 +62,13 @@ class ResultLines:
             raise HaarPoolError(
                 "a folder that can be written", f"{path} ({error})", "choose another folder"
             ) from error
+
+
+def _failed_again(line: Line, before: Line | None) -> bool:
+    """Return whether a failed line follows one that ended well with the same settings."""
+    if before is None or (before.get("status"), line.get("status")) != ("ok", "failed"):
+        return False
+    return bool(before.get("config") == line.get("config"))
 
 
 def _ends_a_line(path: Path) -> bool:

@@ -13,7 +13,8 @@ from haarpool.training.presets import BEST, preset
 PROTOCOLS = ("random", "given")
 LAST = "Epoch 50, as in the paper: no early stop. Features: constant."
 CHOSEN = "The epoch with the best validation error. Features: constant."
-QUOTED = " The published row is quoted from MoleculeNet, which used fingerprints of bonds."
+QUOTED = " The published row is quoted from MoleculeNet, which used circular fingerprints."
+WEIGHTED = " Scores see the edge weights; in PyG's layer they do not, and are all equal here."
 
 # The last settings win: the paper's network, its epoch, its pooling.
 PAPER: dict[str, Any] = {**preset("paper", "qm7"), "threads": 1}
@@ -41,14 +42,17 @@ NETWORKS: dict[Method, dict[str, Any]] = {
     Method("haarpool-validation", "GCN-HaarPool, best epoch", CHOSEN, "GCN-HaarPool"): (
         PAPER | BEST_EPOCH
     ),
-    Method("sagpool", "GCN-SAGPool", LAST + " Sum readout: the last HaarPooling is a sum too.",
+    Method("sagpool", "GCN-SAGPool", LAST + " Sum readout: the last HaarPooling is a sum too." +
+           WEIGHTED,
            "GCN-SAGPool"): SAGPOOL | END,
     Method("sagpool-validation", "GCN-SAGPool, best epoch", CHOSEN, "GCN-SAGPool"): (
         SAGPOOL | BEST_EPOCH),
     Method("sagpool-mean", "GCN-SAGPool, mean readout", LAST + " A mean does not see the number of "
            "atoms.", "GCN-SAGPool"): SAGPOOL_MEAN | END,
     Method("gc", "GC", "Two graph convolutions, sum over atoms. Features: elements, and distances "
-           "to other atoms by element." + QUOTED, "GC"): CONVOLUTION | BEST_EPOCH,
+           "to other atoms by element; complete graphs weighted by the Coulomb matrix. The "
+           "published row is quoted from MoleculeNet, which used atoms and bonds.", "GC"): (
+        CONVOLUTION | BEST_EPOCH),
     Method("best", "HaarSumNet", DISTANCES): SUM,
     Method("best-no-pooling", "HaarSumNet without pooling", "The same network with 0 levels: what "
            "pooling adds."): SUM | {"arch": f"{SUM['arch']},levels=0"},

@@ -16,7 +16,7 @@ from haarpool.datasets.locations import find_dataset
 from haarpool.experiments.lines import Key, Line, ResultLines, has_settings, missing_trials
 from haarpool.experiments.processes import Died, run_in_processes
 from haarpool.experiments.table import TABLES, Table, Trial, find_table
-from haarpool.experiments.trainers import config_of, train_trial, versions
+from haarpool.experiments.trainers import new_line, train_trial
 from haarpool.training.devices import find_device
 
 MAX_JOBS = 256
@@ -137,13 +137,8 @@ def _is_failed(line: Line) -> bool:
 
 
 def _line_of_dead(trial: Trial, died: Died, options: RunOptions) -> Line:
-    cell = trial.cell
-    return {
-        "dataset": cell.dataset, "method": cell.method, "protocol": cell.protocol,
-        "seed": trial.seed, "status": "failed",
-        "reason": f"its process ended with code {died.exit_code} (-9: killed, often for memory)",
-        "config": config_of(cell), "versions": versions(), "device": options.device,
-    }  # fmt: skip
+    reason = f"its process ended with code {died.exit_code} (-9: killed, often for memory)"
+    return new_line(trial, options.device) | {"reason": reason}
 
 
 def describe_line(line: Line) -> str:

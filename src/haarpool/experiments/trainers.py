@@ -40,13 +40,7 @@ def train_trial(trial: Trial, root: str | None, device: str) -> Line:
         root: Folder of datasets.
         device: Name of the device.
     """
-    cell, start = trial.cell, time.perf_counter()
-    line: Line = {
-        "dataset": cell.dataset, "method": cell.method, "protocol": cell.protocol,
-        "seed": trial.seed, "status": "failed", "reason": None, "metric": None, "value": None,
-        "validation": None, "epoch": None, "split_hash": None, "chain_hash": None,
-        "config": config_of(cell), "versions": versions(), "device": device,
-    }  # fmt: skip
+    cell, start, line = trial.cell, time.perf_counter(), new_line(trial, device)
     try:
         graphs = _graphs(cell.dataset, root)
         split = split_of(trial, graphs)
@@ -58,6 +52,17 @@ def train_trial(trial: Trial, root: str | None, device: str) -> Line:
         line["reason"] = describe(error)
     line["seconds"] = round(time.perf_counter() - start, 2)
     return line
+
+
+def new_line(trial: Trial, device: str) -> Line:
+    """Return the line of a trial that did not end; what is measured is `None`."""
+    cell = trial.cell
+    return {
+        "dataset": cell.dataset, "method": cell.method, "protocol": cell.protocol,
+        "seed": trial.seed, "status": "failed", "reason": None, "metric": None, "value": None,
+        "validation": None, "epoch": None, "split_hash": None, "chain_hash": None, "seconds": None,
+        "config": config_of(cell), "versions": versions(), "device": device,
+    }  # fmt: skip
 
 
 def describe(error: Exception) -> str:

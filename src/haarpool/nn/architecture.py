@@ -14,6 +14,7 @@ from haarpool.errors import HaarPoolError
 
 CONVOLUTIONS = {
     "GC": "graph convolution (GCN)",
+    "DGC": "graph convolution of DGCNN, with tanh",
     "GIN": "graph isomorphism network",
     "GINB": "graph isomorphism network, with batch norm of its output",
     "SAGE": "GraphSAGE",
@@ -87,12 +88,12 @@ class Architecture:
     A part is `[repeat]TOKEN[width]`, and parts are joined by hyphens. Convolutions and poolings
     come first, in any order, then a global readout, then linear layers:
 
-        GC, GIN, GINB, SAGE, GAT, CHEB  convolutions of that width
-        JK                              the outputs of all convolutions directly before it, joined
-        HP, EIG                         HaarPooling and EigenPool, one level of the chain each
-        SP, GP, TP, EP, DP, STRUCT, LAP other poolings
-        MP, AP, SUM, S2S, SORT, DGCNN   global readouts
-        FC                              a linear layer; its width is that of its *input*
+        GC, DGC, GIN, GINB, SAGE, GAT, CHEB  convolutions of that width
+        JK                                   outputs of the convolutions directly before it, joined
+        HP, EIG                              HaarPooling and EigenPool, one level of the chain each
+        SP, GP, TP, EP, DP, STRUCT, LAP      other poolings
+        MP, AP, SUM, S2S, SORT, DGCNN        global readouts
+        FC                                   a linear layer; its width is that of its *input*
 
     Without a global readout the last HP or EIG must leave one node per graph. Further readouts may
     stand anywhere before the linear layers, which read the rows of all readouts.

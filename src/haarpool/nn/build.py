@@ -75,10 +75,10 @@ def build_model(
 ) -> Network:
     """Build the network of an architecture.
 
-    A ReLU follows each convolution and each linear layer except the last. All convolutions use edge
-    weights, those of `data.edge_weight` and those of coarse graphs. `FCn` is a linear layer of
-    input width n: `FC60-FC180` is Linear(60, 180), Linear(180, out_channels). If the width before
-    the first FC differs from n, a linear layer to n is added.
+    A ReLU follows each convolution and each linear layer except the last; a tanh follows DGC. All
+    convolutions use edge weights, those of `data.edge_weight` and those of coarse graphs. `FCn` is
+    a linear layer of input width n: `FC60-FC180` is Linear(60, 180), Linear(180, out_channels). If
+    the width before the first FC differs from n, a linear layer to n is added.
 
     Args:
         arch: An architecture or its string; `haarnet` is a `HaarNet`, `haarsum` a `HaarSumNet`,

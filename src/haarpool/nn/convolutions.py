@@ -71,6 +71,26 @@ class WeightedGCN(GCNConv):  # type: ignore[misc]  # PyG has no types
         return result
 
 
+class MeanGCN(WeightedGCN):
+    """The convolution of DGCNN: D⁻¹(A + I) x W, the weighted mean over a node and its neighbours.
+
+    Zhang, Cui, Neumann, Chen, "An End-to-End Deep Learning Architecture for Graph Classification",
+    AAAI 2018, equation 1. A tanh follows instead of a ReLU.
+    """
+
+    def forward(self, x: Tensor, graph: Graph) -> Tensor:
+        """Convolve features x (N, in_channels) to (N, out_channels)."""
+        x = self.lin(x)
+        if graph.neighbours is not None:
+            total, mass = graph.neighbours.sum(x), graph.neighbours.total_weight(x, absolute=True)
+        else:
+            weight, (source, target) = graph.weights(x), graph.edge_index
+            total = scatter(weight[:, None] * x[source], target, 0, x.shape[0], "sum")
+            mass = scatter(weight.abs(), target, 0, x.shape[0], "sum")[:, None]
+        mean: Tensor = (total + x) / (1 + mass) + self.bias
+        return mean
+
+
 class WeightedGIN(GINConv):  # type: ignore[misc]
     """GINConv with the weighted sum Σ_j w_ij x_j over neighbours, then an MLP of two layers.
 
@@ -168,6 +188,7 @@ class WeightedCheb(ChebConv):  # type: ignore[misc]
 
 _CLASSES: dict[str, Any] = {
     "GC": WeightedGCN,
+    "DGC": MeanGCN,
     "GIN": WeightedGIN,
     "GINB": NormalizedGIN,
     "SAGE": WeightedSAGE,

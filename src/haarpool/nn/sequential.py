@@ -71,7 +71,7 @@ class SequentialNetwork(Network):
 
         Other poolings choose their clusters by values, and other convolutions scatter.
         """
-        static = {"GC", "GIN", "GINB", "SAGE", "JK", "HP", "EIG", "MP", "AP", "SUM", "FC"}
+        static = {"GC", "DGC", "GIN", "GINB", "SAGE", "JK", "HP", "EIG", "MP", "AP", "SUM", "FC"}
         return all(block.token in static for block in self.arch.blocks)
 
     def _add_chain(self, **parameters: Any) -> BaseTransform:

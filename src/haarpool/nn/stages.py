@@ -114,7 +114,7 @@ class LayerState(NamedTuple):
 
 
 class Convolution(torch.nn.Module):
-    """A convolution and a ReLU; the graphs stay the same.
+    """A convolution and a ReLU, behind DGC a tanh; the graphs stay the same.
 
     Args:
         token: Token of the convolution.
@@ -142,7 +142,8 @@ class Convolution(torch.nn.Module):
 
     def forward(self, state: LayerState, data: Tensors) -> LayerState:
         """Convolve the features."""
-        return state._replace(x=self.conv(state.x, state.graph()).relu())
+        x = self.conv(state.x, state.graph())
+        return state._replace(x=x.tanh() if self.signature[0] == "DGC" else x.relu())
 
 
 class JumpingKnowledge(torch.nn.Module):

@@ -11,26 +11,30 @@ from helpers.networks import FEATURES, GRAPH
 STEPS = 100
 
 
-def scores_of(pool, x, edges):
-    if isinstance(pool, GPool):
-        return torch.sigmoid(pool.gnn.linear(x)[:, 0])
+def scores_of(pool, x, edges, weight):
     sign = pool.select.weight.sign().item()
-    return torch.tanh(sign * pool.gnn(x, edges)[:, 0])
+    if isinstance(pool, GPool):
+        return torch.sigmoid(sign * pool.gnn.linear(x)[:, 0])
+    return torch.tanh(sign * pool.gnn(x, edges, weight)[:, 0])
 
 
 @pytest.mark.parametrize("kind", [SAGPool, GPool])
 @pytest.mark.parametrize("ratio", [0.3, 0.5, 0.8])
-def test_by_their_formulas(kind, ratio):
-    torch.manual_seed(0)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_by_their_formulas(kind, ratio, weighted, seed):
+    torch.manual_seed(seed)
     pool = kind(FEATURES, ratio).double()
     x, edges = GRAPH.x, GRAPH.edge_index
-    pooled, coarse, _, _, chosen, score = pool(x, edges)
-    expected = scores_of(pool, x, edges)
+    weight = GRAPH.edge_weight if weighted else None
+    pooled, coarse, coarse_weight, _, chosen, score = pool(x, edges, weight)
+    expected = scores_of(pool, x, edges, weight)
     kept = expected.argsort(descending=True)[: len(chosen)]
     assert set(chosen.tolist()) == set(kept.tolist())
     assert len(chosen) == -(-int(ratio * 10) * len(x) // 10)
     assert_close(score, expected[chosen])
     assert_close(pooled, x[chosen] * expected[chosen, None])
+    assert (coarse_weight is None) != weighted
     pairs = set(map(tuple, chosen[coarse].T.tolist()))
     assert pairs == {(u, v) for u, v in edges.T.tolist() if {u, v} <= set(kept.tolist())}
 
@@ -44,6 +48,19 @@ def test_sagpool_is_that_of_pyg_with_a_gcn():
     assert_close(pool.state_dict(), peer.state_dict())
     assert_close(pool(GRAPH.x, GRAPH.edge_index), peer(GRAPH.x, GRAPH.edge_index))
     pool.load_state_dict(peer.state_dict())
+
+
+def test_scores_of_a_complete_graph_see_its_weights():
+    """Without them all nodes with the same features have the same score."""
+    edges = torch.cartesian_prod(torch.arange(5), torch.arange(5)).T
+    weight = torch.rand(25, dtype=torch.float64).view(5, 5)
+    pool = SAGPool(FEATURES).double()
+    for one, distinct in ((None, 1), ((weight + weight.T).flatten(), 5)):
+        scores = pool.gnn(torch.ones(5, FEATURES).double(), edges, one)
+        assert len(scores.round(decimals=6).unique()) == distinct
+    pooled = pool(torch.ones(5, FEATURES).double(), edges, (weight + weight.T).flatten())
+    best = (pool.select.weight.sign() * scores)[:, 0].argsort(descending=True)[:3]
+    assert set(pooled[4].tolist()) == set(best.tolist())
 
 
 def trained_with_decay(pool):
