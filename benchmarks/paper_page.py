@@ -2,23 +2,22 @@
 
     python benchmarks/paper_page.py
 
-Everything is made from the lines of `haarpool reproduce` in results/. Where a table has no lines of
-the default network yet, those of `benchmarks/default_scores.py` are taken: the same settings on the
-same splits. Where a method has fewer than ten splits, their number is in parentheses.
+Everything is made from the lines of `haarpool reproduce` in results/. Where a method has fewer than
+ten splits, their number is in parentheses.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from statistics import mean
 
 from common import markdown, write_tables
-from haarpool.experiments.report import DASH, predicts_one_class
-from haarpool.experiments.statistics import Estimate, estimate
+from haarpool.experiments.report import DASH, format_number, predicts_one_class
+from haarpool.experiments.statistics import Estimate, estimate, paired_difference
 from haarpool.experiments.table import NO_POOLING, REPEATS
 from haarpool.training.metrics import SHORT_NAMES
 from paper_figure import Point, Row, draw_scores
@@ -42,11 +41,13 @@ PHRASES = {
     "unclear": "not told apart on",
     "not reached": "worse on",
 }
-# Claims of the paper, and the rows of the ablation whose means tell about them.
+# Claims of the paper and two settings of ours, and the rows of the ablation that tell about them.
 CLAIMS = {
     'Depth of the chain, 1 to 4 levels ("substantial impact")': ("levels-[1-9]*", "default"),
     'Randomness of the clustering, five seeds ("little effect")': ("seed-*",),
     'Clustering methods ("any of these will work")': ("by-*", "default", "seed-0"),
+    "Haar instead of vertex domain (no claim of the paper)": ("haar", "default"),
+    "Measure by mass instead of children (no claim of the paper)": ("mass", "default"),
 }
 
 
@@ -62,7 +63,7 @@ def with_interval(value: Estimate) -> str:
     """Format a difference and its 95 % interval; small errors have two digits."""
     ends = (value.mean, value.mean - value.half, value.mean + value.half)
     digits = 1 if max(map(abs, ends)) >= 0.5 else 2
-    middle, low, high = (f"{end:+.{digits}f}" for end in ends)
+    middle, low, high = (format_number(end, digits, sign="+") for end in ends)
     return f"{middle} [{low}, {high}]"
 
 
@@ -131,6 +132,7 @@ def reason_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
     table1 = [one for one in experiments if one.table.name == "table1"]
     changes = {
         "haarpool-untied": "Untied instead of tied weights",
+        "haarpool-vertex": "Clusters instead of coefficients as rows (vertex domain)",
         "haarpool-kmeans": "Clusters by k-means as by the authors",
     }
     for method, change in changes.items():
@@ -145,8 +147,11 @@ def reason_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
         f"graphs: {'; '.join(texts) or 'none'}."
     )
     triangles = by_table["triangles"]
-    halves = [spread(triangles.measured(triangles.reference, part)) for part in TEST_PARTS]
-    yield f"- Triangles, HaarPool, accuracy on {' / '.join(TEST_PARTS)}: {' / '.join(halves)}."
+    domains = {"": triangles.reference, ", vertex domain": f"{triangles.reference}-vertex"}
+    for domain, method in domains.items():
+        halves = [spread(triangles.measured(method, part)) for part in TEST_PARTS]
+        parts = " / ".join(TEST_PARTS)
+        yield f"- Triangles, HaarPool{domain}, accuracy on {parts}: {' / '.join(halves)}."
     linear = by_table["qm7"].measured("linear")
     yield f"- QM7, linear fit on the number of atoms of each element, MAE: {spread(linear)}."
 
@@ -185,19 +190,46 @@ def pooling_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
 
 
 def claim_lines(results: Path) -> Iterator[str]:
-    """Yield the lowest and the highest mean of the rows of a claim, a line per claim."""
+    """Yield the lowest and the highest mean of the rows of a claim, a line per claim.
+
+    Rows whose paired difference to the default excludes zero are named.
+    """
     report = read_report(results, "ablation")
-    names = [method.name for method in report.table.methods]
-    protocol = report.table.cells[0].protocol
+    protocol, reference = report.table.cells[0].protocol, report.table.reference
     for claim, patterns in CLAIMS.items():
-        rows = [name for name in names if any(fnmatch(name, pattern) for pattern in patterns)]
-        texts = []
+        texts, differences = [], dict[str, Estimate]()
         for dataset in report.table.datasets:
-            lines = [report.ok(dataset, row, protocol) for row in rows]
-            means = [100 * estimate(one).mean for one in lines if len(one) == REPEATS]
-            if len(means) > 1:
-                texts.append(f"{dataset} {min(means):.1f} to {max(means):.1f} ({len(means)} rows)")
-        yield f"- {claim}: {'; '.join(texts) or 'not run yet'}."
+            lines = {
+                method: one
+                for method in report.table.methods
+                if any(fnmatch(method.name, pattern) for pattern in patterns)
+                and len(one := report.ok(dataset, method.name, protocol)) == REPEATS
+            }
+            if len(lines) < 2:
+                continue
+            means = [100 * estimate(one).mean for one in lines.values()]
+            texts.append(f"{dataset} {min(means):.1f} to {max(means):.1f}")
+            default = report.ok(dataset, reference, protocol)
+            for method, one in lines.items():
+                difference = paired_difference(one, default)
+                if method.name != reference and difference and difference.splits > 1:
+                    differences[f"{dataset}, {method.title}"] = report.scaled(difference)
+        yield f"- {claim}: {'; '.join(texts) or 'not run yet'}.{clear_differences(differences)}"
+
+
+def clear_differences(differences: Mapping[str, Estimate]) -> str:
+    """Return a sentence on the differences to the default that exclude zero; "" if none is there.
+
+    Args:
+        differences: Paired differences by dataset and row.
+    """
+    if not differences:
+        return ""
+    clear = [f"{x} {with_interval(one)}" for x, one in differences.items() if not one.contains(0)]
+    start = f" Of {len(differences)} difference{'s' * (len(differences) > 1)} to the default"
+    if not clear:
+        return f"{start} none excludes zero."
+    return f"{start} {len(clear)} exclude{'s' * (len(clear) == 1)} zero: {'; '.join(clear)}."
 
 
 def methods_table(experiments: Sequence[Experiment]) -> str:

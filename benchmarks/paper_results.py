@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
-from default_scores import read_lines
-from haarpool.experiments.lines import Line, ResultLines, has_settings
+from haarpool.experiments.lines import Line, ResultLines
 from haarpool.experiments.report import TableReport
 from haarpool.experiments.statistics import Estimate, estimate, paired_difference
 from haarpool.experiments.table import NO_POOLING, REPEATS, Cell, Published, find_table
@@ -17,11 +15,6 @@ METRICS = {"table1": "accuracy", "triangles": "accuracy", "qm7": "mae"}
 DEFAULT = "best"  # the row of `haarpool train` without settings
 # What a peer may change in the network of HaarPool.
 PEER_SETTINGS = {"arch", "tied", "pooling"}
-# Rows of Table 1 by method and members in the lines of `default_scores.py`.
-DEFAULT_ROWS = {
-    ("haarpool", 1): DEFAULT,
-    ("haarpool, no pooling", 1): DEFAULT + NO_POOLING,
-}
 
 
 class Experiment:
@@ -30,15 +23,11 @@ class Experiment:
     Args:
         report: The report on its table.
         dataset: Its name.
-        others: Lines of methods, for those that have too few in the table.
     """
 
-    def __init__(
-        self, report: TableReport, dataset: str, others: Mapping[str, list[Line]] | None = None
-    ) -> None:
+    def __init__(self, report: TableReport, dataset: str) -> None:
         self.report, self.table, self.dataset = report, report.table, dataset
         self.metric, self.protocol = METRICS[self.table.name], self.table.cells[0].protocol
-        self.others = others or {}
         self.cells = {
             cell.method: cell
             for cell in self.table.cells
@@ -75,8 +64,7 @@ class Experiment:
 
     def lines(self, method: str) -> list[Line]:
         """Return the lines of a method."""
-        lines = self.report.ok(self.dataset, method, self.protocol)
-        return lines if len(lines) >= REPEATS else max(lines, self.others.get(method, []), key=len)
+        return self.report.ok(self.dataset, method, self.protocol)
 
     def measured(self, method: str, part: str = "") -> Estimate | None:
         """Return the result of a method in the units of the paper; None with less than 2 splits."""
@@ -144,18 +132,8 @@ def read_report(results: Path, name: str) -> TableReport:
 
 def read_experiments(results: Path) -> list[Experiment]:
     """Return the datasets of the paper."""
-    cells = {cell.key: cell for cell in find_table("table1").cells}
-    defaults: dict[str, dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
-    for line in read_lines(results / "default_scores.jsonl"):
-        row = DEFAULT_ROWS.get((line["method"], line["members"]))
-        cell = cells.get((line["dataset"], row or "", line["split"]))
-        # The seed of the weights, and how many of the members count, are not settings of the row.
-        free = {"seed": 0, "threads": 1, "ensemble": line["members"]}
-        if cell and has_settings(line | {"config": line["config"] | free}, cell):
-            # Parts of 80 %, 10 % and 10 %, for the interval.
-            defaults[line["dataset"]][row].append(line | {"sizes": (8, 1, 1)})
     return [
-        Experiment(report, dataset, defaults[dataset] if name == "table1" else None)
+        Experiment(report, dataset)
         for name in METRICS
         for report in [read_report(results, name)]
         for dataset in report.table.datasets

@@ -1,12 +1,15 @@
 """README, docs and CONTRIBUTING: short, with links that work. Their code runs as doctests."""
 
 import re
+import shutil
 from itertools import combinations
 from pathlib import Path
 
 import grimp
 import pytest
 from PIL import Image
+
+from haarpool.experiments.report import write_report
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
@@ -53,6 +56,18 @@ def assert_pages_have(tables, pages):
     text = "".join((ROOT / page).read_text() for page in pages)
     for name, table in tables.items():
         assert f"<!-- {name} -->\n{table}\n<!-- end -->" in text, "run make pages"
+
+
+@pytest.mark.slow
+def test_report_is_that_of_the_results(tmp_path):
+    results = ROOT / "results"
+    shutil.copytree(results, tmp_path, dirs_exist_ok=True)
+    pages = write_report(tmp_path)
+    assert [page.name for page in pages] == ["README.md", "report.html", "tables.tex"]
+    for page in pages:
+        # A bool: pytest need not show where two long texts differ.
+        is_same = page.read_text() == (results / page.name).read_text()
+        assert is_same, f"results/{page.name} is not up to date: run make pages"
 
 
 @pytest.mark.usefixtures("_benchmarks")

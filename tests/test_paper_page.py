@@ -111,15 +111,6 @@ def test_gains_are_positive_where_pooling_is_better(tmp_path):
     assert "Of these 2 intervals 2 lie above zero, 0 below, and 0 contain it" in text
 
 
-def test_scores_of_the_default_stand_in_for_missing_lines(tmp_path):
-    results = Path(__file__).parent.parent / "results" / "default_scores.jsonl"
-    (tmp_path / results.name).write_bytes(results.read_bytes())
-    write_lines(tmp_path, "table1", "MUTAG", {"best": around(0.5)})
-    assert experiment(tmp_path, "MUTAG").measured("best").mean == pytest.approx(50)
-    one = experiment(tmp_path, "NCI1").measured("best")
-    assert (one.splits, one.mean > 80) == (10, True)
-
-
 def test_deviation_by_chance_is_that_of_random_test_parts():
     from paper_page import chance_deviation
 
@@ -138,6 +129,13 @@ def test_networks_that_give_all_graphs_one_class():
         assert predicts_one_class({"scores": {"test": scores}}) is expected
 
 
+def test_small_differences_have_two_digits_and_zero_has_no_sign():
+    from paper_page import with_interval
+
+    assert with_interval(Estimate(-0.14, 0.1, 0.08, 10)) == "-0.14 [-0.22, -0.06]"
+    assert with_interval(Estimate(-0.01, 0.1, 1.2, 10)) == "0.0 [-1.2, +1.2]"
+
+
 def test_claims_show_the_range_of_means(tmp_path):
     from paper_page import claim_lines
 
@@ -145,7 +143,33 @@ def test_claims_show_the_range_of_means(tmp_path):
     write_lines(tmp_path, "ablation", "MUTAG", seeds)
     lines = list(claim_lines(tmp_path))
     assert lines[0].endswith('("substantial impact"): not run yet.')
-    assert lines[1].endswith('("little effect"): MUTAG 80.0 to 84.0 (5 rows).')
+    assert lines[1].endswith('("little effect"): MUTAG 80.0 to 84.0.')  # no default beside them
+
+
+def test_claims_name_the_rows_that_differ_from_the_default(tmp_path):
+    from paper_page import claim_lines
+
+    noise = [0.02 * (-1) ** (seed // 2) for seed in range(10)]  # not that of `around`
+    noisy = [value + one for value, one in zip(around(0.81), noise, strict=True)]
+    depths = {"levels-0": around(0.5), "levels-1": around(0.78), "levels-3": noisy}
+    few = {"levels-4": around(0.2, n=9)}  # incomplete: left out
+    others = {"haar": noisy, "mass": around(0.83)}
+    write_lines(tmp_path, "ablation", "MUTAG", {"default": around(0.81)} | depths | few | others)
+    write_lines(tmp_path, "ablation", "NCI1", {"default": around(0.6), "mass": around(0.59)})
+    lines = list(claim_lines(tmp_path))
+    assert lines[0] == (
+        '- Depth of the chain, 1 to 4 levels ("substantial impact"): MUTAG 78.0 to 81.4. '
+        "Of 2 differences to the default 1 excludes zero: MUTAG, 1 level -3.0 [-3.0, -3.0]."
+    )
+    assert lines[3] == (
+        "- Haar instead of vertex domain (no claim of the paper): MUTAG 81.0 to 81.4. "
+        "Of 1 difference to the default none excludes zero."
+    )
+    assert lines[4] == (
+        "- Measure by mass instead of children (no claim of the paper): MUTAG 81.0 to 83.0; "
+        "NCI1 59.0 to 60.0. Of 2 differences to the default 2 exclude zero: "
+        "MUTAG, measure by mass +2.0 [+2.0, +2.0]; NCI1, measure by mass -1.0 [-1.0, -1.0]."
+    )
 
 
 def test_figure(tmp_path):

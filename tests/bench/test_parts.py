@@ -1,10 +1,12 @@
 """What the parts measure: the layers, the large chains, the growth."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
-from haarpool.bench import growth, timing
-from haarpool.bench.layers import OWN, lacks_memory, layers, random_minibatch
+from haarpool.bench import growth, memory, timing
+from haarpool.bench.layers import NAMES, OWN, lacks_memory, layers, random_minibatch
 from haarpool.bench.measure import Settings, Times
 from haarpool.bench.transforms import plan
 
@@ -14,9 +16,20 @@ CPU = Settings(torch.device("cpu"), quick=True)
 @pytest.mark.filterwarnings("ignore:Sparse")  # PyG, in ASAPooling
 def test_all_layers_keep_about_half_of_the_nodes():
     batch = random_minibatch(20, CPU)
-    for name, layer in layers(batch).items():
+    made = layers(batch)
+    assert tuple(made) == NAMES
+    for name, layer in made.items():
         assert 0.4 <= len(layer.forward()) / len(batch.x) <= 0.8, name
         layer.with_backward()()
+    assert tuple(layers(batch, ["DiffPool"])) == ("DiffPool",)
+
+
+def test_sort_aggregation_keeps_the_half_with_the_largest_last_column():
+    batch = random_minibatch(20, CPU)
+    pooled = layers(batch)["SortAggregation"].forward()
+    for number, rows in enumerate(pooled.view(batch.num_graphs, 10, -1)):
+        x = batch.x[batch.batch == number]
+        assert torch.equal(rows, x[x[:, -1].argsort(descending=True)[:10]])
 
 
 @pytest.mark.parametrize(
@@ -42,6 +55,28 @@ def test_a_layer_that_takes_too_long_is_left_out_at_larger_sizes(monkeypatch):
     lines = [line for line in timing.run(CPU) if line.case["layer"] == "EdgePooling"]
     assert [bool(line.error) for line in lines] == [False, False, True, True]
     assert all(line.passed for line in lines)
+
+
+def test_chosen_layers_are_timed_beside_the_reference(monkeypatch):
+    def measure(actions, settings, once):
+        return {name: Times((6.0 if name == timing.REFERENCE else 2.0,)) for name in actions}
+
+    monkeypatch.setattr(timing, "measure", measure)
+    lines = list(timing.run(Settings(CPU.device, quick=True, layers=("SortAggregation",))))
+    assert {line.case["layer"] for line in lines} == {"SortAggregation"}
+    assert [line.value for line in lines] == [3.0, 3.0]  # forward, forward + backward
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs /proc")
+def test_memory_is_measured_at_all_sizes(monkeypatch):
+    monkeypatch.setattr(memory, "node_counts", lambda settings: (10, 12))
+    monkeypatch.setattr(memory, "peak_memory", lambda action, settings: 1000)
+    lines = list(memory.run(CPU))
+    cases = [(line.case["layer"], line.case["nodes"]) for line in lines if "layer" in line.case]
+    assert cases == [(name, nodes) for nodes in (10, 12) for name in NAMES]
+    assert any("map" in line.case for line in lines)
+    chosen = memory.run(Settings(CPU.device, quick=True, layers=("DiffPool",)))
+    assert [line.case["layer"] for line in chosen] == ["DiffPool"] * 2
 
 
 def test_a_layer_that_needs_too_much_memory_is_left_out(monkeypatch):

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from haarpool.bench.measure import Times
-from haarpool.bench.results import Line, write_json
+from haarpool.bench.results import Line, read_json, write_json
 
 
 @pytest.mark.parametrize(
@@ -44,5 +44,17 @@ def test_other_parts_of_the_same_machine_stay(tmp_path):
     kept = write_json(path, {"cores": 2}, [Line("b", "new", 1.0)])
     assert [(line["part"], line["name"]) for line in kept] == [("a", "old"), ("b", "new")]
     assert len(write_json(path, {"cores": 4}, [Line("b", "new", 1.0)])) == 1
+    assert read_json(path, {"cores": 2}) == []
     path.write_text("damaged")
+    assert read_json(path, {"cores": 4}) == []
     assert len(write_json(path, {"cores": 4}, [Line("b", "new", 1.0)])) == 1
+
+
+def test_other_layers_of_the_same_part_stay(tmp_path):
+    path = tmp_path / "b.json"
+    old = [Line("a", name, 1.0, case={"layer": name}) for name in ("x", "y")]
+    write_json(path, {}, [*old, Line("a", "map", 1.0, case={"map": "adjoint"}), Line("b", "b")])
+    new = [Line("a", "x, new", 2.0, case={"layer": "x"})]
+    kept = write_json(path, {}, new, layers=["x"])
+    assert [line["name"] for line in kept] == ["y", "map", "b", "x, new"]
+    assert [line["name"] for line in write_json(path, {}, new)] == ["b", "x, new"]

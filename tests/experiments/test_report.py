@@ -59,7 +59,7 @@ def test_missing_failed_and_outdated_lines_are_named(folder):
     text = write_report(folder)[0].read_text()
     assert "NCI1, gpool, random, split 0 failed: out of memory" in text
     assert row(text, "gPool")[3] == "failed"
-    assert "NCI1, sagpool, random: 9 of 10 splits not run yet." in text
+    assert "NCI1, sagpool, random: 9 of 10 trials not run yet." in text
     assert "PROTEINS, random: not run yet: haarpool, haarpool-untied, gin" in text
     assert "1 lines were made with other settings and are left out." in text
 
@@ -176,24 +176,68 @@ def test_what_pooling_adds_in_each_part(tmp_path):
                 | {"config": network_config(cell).to_json()}
             )
     text = write_report(tmp_path)[0].read_text().split("What pooling adds")[1]
-    same, more = "+0.0 (0.0 to 0.0)", "+10.0 (10.0 to 10.0)"
+    same, more = "0.0 (0.0 to 0.0)", "+10.0 (10.0 to 10.0)"
     assert row(text, "HaarSumNet, walks", "given")[2:] == [same] * 4 + [more]
 
 
-def test_what_pooling_adds_to_errors_is_below_zero(tmp_path):
+def write_errors(folder, method, protocol, errors):
+    """Write lines of QM7: random splits, or five folds again and again."""
     cells = {cell.key: cell for cell in find_table("qm7").cells}
+    cell = cells["QM7", method, protocol]
+    for seed, mae in enumerate(errors):
+        split = seed % 5 if protocol == "given" else seed
+        ResultLines(folder, "qm7").append(
+            dict(zip(("dataset", "method", "protocol"), cell.key, strict=True))
+            | {"seed": seed, "status": "ok", "metric": "mae", "value": mae}
+            | {"split_hash": f"{protocol} {split}", "sizes": [8, 1, 1]}
+            | {"config": network_config(cell).to_json()}
+        )
+
+
+def test_what_pooling_adds_to_errors_is_below_zero(tmp_path):
     for method, mae in (("best", 2.5), ("best-no-pooling", 3.0)):
         for protocol in ("random", "given"):
-            cell = cells["QM7", method, protocol]
-            ResultLines(tmp_path, "qm7").append(
-                dict(zip(("dataset", "method", "protocol"), cell.key, strict=True))
-                | {"seed": 0, "status": "ok", "metric": "mae", "value": mae, "split_hash": "0"}
-                | {"sizes": [8, 1, 1], "config": network_config(cell).to_json()}
-            )
+            write_errors(tmp_path, method, protocol, [mae])
     text = write_report(tmp_path)[0].read_text().split("What pooling adds")[1]
     assert "below zero, pooling is better" in text
     for protocol in ("random", "given"):
-        assert row(text, "HaarSumNet", protocol)[2:] == ["-0.5 (–, n = 1)"]
+        assert row(text, "HaarSumNet", protocol)[2:] == ["-0.50 (–, n = 1)"]
+
+
+def test_trials_of_the_same_fold_are_averaged(tmp_path):
+    errors = [2.0, 2.1, 2.2, 2.3, 2.4, 2.2, 2.3, 2.4, 2.5, 2.6]  # means 2.1 to 2.5
+    for protocol in ("random", "given"):
+        write_errors(tmp_path, "haarpool", protocol, [10 * error for error in errors])
+        write_errors(tmp_path, "best", protocol, errors)
+        write_errors(tmp_path, "default", protocol, errors[:7])
+        write_errors(tmp_path, "best-no-pooling", protocol, [error - 0.001 for error in errors])
+    text = write_report(tmp_path)[0].read_text()
+    assert "protocol random, 10 splits, or the number" in text
+    assert row(text, "HaarSumNet")[1] == "2.30 ± 0.18"
+    assert row(text, "haarpool, default")[1] == "2.21 ± 0.13 (7)"
+    pooling, _, details = text.partition("QM7: all methods and protocols")
+    # s = 0.158, t = 2.776, and sqrt(1/5 + 1/8) = 0.570: half of the interval is 0.25
+    numbers = row(details, "HaarSumNet", "given")[2:]
+    assert numbers[:3] == ["5", "2.30 ± 0.16", "2.05 to 2.55"]
+    assert numbers[3] == "-20.7 (-23.0 to -18.4)"  # complete: without n
+    assert row(details, "HaarSumNet", "random")[2:4] == ["10", "2.30 ± 0.18"]
+    assert row(details, "GCN-HaarPool", "given")[2:4] == ["5", "23.0 ± 1.6"]  # not below 10
+    assert row(details, "haarpool, default", "given")[2] == "5"
+    assert row(details, "haarpool, default", "given")[5].endswith(", n = 5)")
+    pooling = pooling.split("What pooling adds")[1]
+    for protocol in ("random", "given"):
+        assert row(pooling, "HaarSumNet", protocol)[2] == "0.00 (0.00 to 0.00)"
+    assert "QM7, default, given: 3 of 10 trials not run yet." in text
+    assert "QM7, best, given:" not in text
+
+
+def test_zero_has_no_sign(folder):
+    for seed in range(10):
+        value = 0.75 + 0.01 * (seed % 2) - 0.0001 * seed
+        ResultLines(folder, "table1").append(line("MUTAG", "sortpool", seed, value))
+    text = write_report(folder)[0].read_text()
+    assert row(text, "SortPool", "random")[5] == "0.0 (-0.1 to 0.0)"
+    assert "-0.0" not in text
 
 
 def test_without_lines(tmp_path):

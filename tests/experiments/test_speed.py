@@ -7,7 +7,7 @@ import pytest
 from haarpool.errors import HaarPoolError
 from haarpool.experiments.published import PROPERTIES
 from haarpool.experiments.report import write_report
-from haarpool.experiments.speed import Benchmark, read_benchmarks
+from haarpool.experiments.speed import Benchmark, exponent, read_benchmarks
 
 MACHINE = {"processor": "some", "cores": 2}
 
@@ -17,12 +17,20 @@ def line(layer, nodes, ms, mode="forward", way="eager"):
     return {"part": "timing", "case": case, "median_ms": ms, "value": 1.0}
 
 
+def memory(layer, nodes, value):
+    return {"part": "memory", "case": {"layer": layer, "nodes": nodes}, "value": value}
+
+
 @pytest.fixture
 def folder(tmp_path):
     lines = [line("TopKPooling", n, 3.0 * n**2) for n in (10, 20, 40)]
     lines += [line("TopKPooling", 10, 0.1, way="captured")]
     lines += [line("HaarPooling, haar", 10, 0.5), line("HaarPooling, haar", 20, None)]
-    lines += [{"part": "memory", "case": {"layer": "TopKPooling"}, "value": 12.5}]
+    lines += [line("SAGPooling", n, ms) for n, ms in ((40, 1.4), (10, 1.0), (20, 9.0))]
+    lines += [memory("TopKPooling", n, 0.3125 * n) for n in (10, 20, 40)]
+    lines += [memory("SAGPooling", 40, 134.2)]  # a file without the other sizes
+    lines += [memory("DiffPool", 10, 2.0), memory("DiffPool", 20, None)]
+    lines += [{"part": "timing", "case": {}, "median_ms": None, "value": None}]  # it failed
     text = json.dumps({"machine": MACHINE, "lines": lines})
     (tmp_path / "bench-cpu.json").write_text(text)
     (tmp_path / "bench-cpu-quick.json").write_text(text)
@@ -32,13 +40,21 @@ def folder(tmp_path):
 def test_exponents_and_memory(folder):
     (benchmark,) = read_benchmarks(folder)
     assert benchmark.path.name == "bench-cpu.json"
-    assert benchmark.exponent("TopKPooling") == pytest.approx(2)
-    assert benchmark.exponent("HaarPooling, haar") is None  # one size
-    assert benchmark.memory("TopKPooling") == 12.5
-    assert benchmark.memory("DiffPool") is None
+    assert benchmark.properties("TopKPooling") == ["2.00", "2.00", "12"]  # 12.5
+    assert benchmark.properties("SAGPooling") == ["overhead", "–", "134"]
+    assert benchmark.properties("HaarPooling, haar") == ["–", "–", "–"]  # one size
+    assert benchmark.properties("DiffPool") == ["–", "–", "–"]  # left out at the largest size
+    assert benchmark.properties("SortAggregation") == ["–", "–", "–"]  # not measured
     assert [one.path.name for one in read_benchmarks(folder, quick=True)] == [
         "bench-cpu-quick.json"
     ]
+
+
+def test_values_that_hardly_grow_have_no_exponent():
+    assert exponent({200: 1.0, 500: 0.7, 1100: 1.49}) == "overhead"
+    assert exponent({200: 1.0, 1100: 5.5, 500: 2.5}) == "1.00"
+    assert exponent({200: 1.0, 500: 2.5, 1100: None}) == "1.00"
+    assert exponent({200: 1.0, 500: None}) == exponent({}) == "–"
 
 
 def test_report(folder):
@@ -46,7 +62,13 @@ def test_report(folder):
     assert "| TopKPooling | 300 | 1200 | 4800 |" in text
     assert "| HaarPooling, haar | 0.5 | – | – |" in text
     (row,) = (one for one in text.splitlines() if one.startswith("| gPool"))
-    assert "| 2.00 | 12 |" in row or "| 2.00 | 13 |" in row
+    assert "| gPool | TopKPooling |" in row
+    assert "| 2.00 | 2.00 | 12 |" in row
+    (row,) = (one for one in text.splitlines() if one.startswith("| SortPool"))
+    assert "| SortAggregation |" in row
+    assert "| – | – | – |" in row
+    assert "| overhead | – | 134 |" in text
+    assert "overhead: the value" in text
     assert all(f"| {name} |" in text for name in PROPERTIES)
     assert "![" not in text  # there is no figure
     (folder / "bench-cpu.png").write_bytes(b"")

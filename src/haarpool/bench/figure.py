@@ -14,6 +14,7 @@ from haarpool._files import atomic_write
 _COLOURS = {
     "HaarPooling, haar": "#c0392b",
     "HaarPooling, vertex": "#e67e22",
+    "SortAggregation": "#e377c2",
     "TopKPooling": "#1f4e79",
     "SAGPooling": "#3b8ed0",
     "ASAPooling": "#76c1ec",
@@ -91,8 +92,10 @@ def _draw_training(axes: Axes, lines: Sequence[JsonLine]) -> None:
 
 
 def _draw_memory(axes: Axes, lines: Sequence[JsonLine]) -> None:
-    """Draw the peak memory as horizontal bars."""
-    known = [line for line in lines if line["value"] is not None][::-1]
+    """Draw the peak memory as horizontal bars, of layers at the largest size."""
+    largest = max((x["case"]["nodes"] for x in lines if "layer" in x["case"]), default=0)
+    chosen = [x for x in lines if "map" in x["case"] or x["case"]["nodes"] == largest]
+    known = [line for line in chosen if line["value"] is not None][::-1]
     names = [
         case.get("layer") or f"{case['map']}, {case['chain']}"
         for case in (line["case"] for line in known)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
-from torch_geometric.nn import ASAPooling, EdgePooling, SAGPooling, TopKPooling
+from torch_geometric.nn import (
+    ASAPooling,
+    EdgePooling,
+    SAGPooling,
+    SortAggregation,
+    TopKPooling,
+)
 
 from haarpool.bench.measure import Action, Settings, free_memory
 from haarpool.nn import EigenPooling, HaarPooling
@@ -19,6 +25,10 @@ from haarpool.nn.peers.eigenpool import AddEigenModes
 
 COLUMNS, DENSITY = 64, 0.1
 OWN = ("HaarPooling, haar", "HaarPooling, vertex")
+NAMES = (
+    *OWN, "EigenPooling", "SortAggregation", "TopKPooling", "SAGPooling", "ASAPooling", "DiffPool",
+    "EdgePooling",
+)  # fmt: skip
 SLOW = ("EdgePooling",)  # a Python loop over all edges
 # Memory of forward and backward per pair of nodes in a graph, measured on a processor; without an
 # entry it is small.
@@ -87,11 +97,12 @@ class Layer(NamedTuple):
         return action
 
 
-def layers(batch: Any) -> dict[str, Layer]:
-    """Make all poolings of a minibatch; each keeps half of the nodes.
+def layers(batch: Any, names: Collection[str] = NAMES) -> dict[str, Layer]:
+    """Make the poolings of a minibatch; each keeps half of the nodes.
 
     Args:
         batch: What `random_minibatch` returned.
+        names: Names of the layers.
     """
     torch.manual_seed(0)
     x, edges, graph = batch.x, batch.edge_index, batch.batch
@@ -100,13 +111,21 @@ def layers(batch: Any) -> dict[str, Layer]:
         OWN[0]: (HaarPooling(0), lambda pool: pool(x, batch)),
         OWN[1]: (HaarPooling(0, "vertex"), lambda pool: pool(x, batch)),
         "EigenPooling": (EigenPooling(0), lambda pool: pool(x, batch)),
+        "SortAggregation": (
+            SortAggregation(num_clusters),
+            lambda pool: (pool(x, graph).view(-1, COLUMNS),),
+        ),
         "TopKPooling": (TopKPooling(COLUMNS), lambda pool: pool(x, edges, batch=graph)),
         "SAGPooling": (SAGPooling(COLUMNS), lambda pool: pool(x, edges, batch=graph)),
         "ASAPooling": (ASAPooling(COLUMNS), lambda pool: pool(x, edges, batch=graph)),
         "DiffPool": (DiffPool(COLUMNS, num_clusters), lambda pool: pool(x, edges, batch=graph)),
         "EdgePooling": (EdgePooling(COLUMNS), lambda pool: pool(x, edges, graph)),
     }
-    return {name: _layer(pool.to(x.device), call, x) for name, (pool, call) in poolings.items()}
+    return {
+        name: _layer(pool.to(x.device), call, x)
+        for name, (pool, call) in poolings.items()
+        if name in names
+    }
 
 
 def _layer(pool: torch.nn.Module, call: Callable[[Any], Any], x: Tensor) -> Layer:

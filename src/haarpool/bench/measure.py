@@ -36,15 +36,21 @@ class Settings:
     Attributes:
         device: The device to measure.
         quick: Use tiny sizes and no limits; this only shows that everything runs.
+        layers: Names of the pooling layers to measure; by default all.
     """
 
     device: torch.device
     quick: bool = False
+    layers: tuple[str, ...] = ()
 
     @property
     def on_gpu(self) -> bool:
         """Whether the device is a GPU with CUDA."""
         return self.device.type == "cuda"
+
+    def includes(self, layer: str) -> bool:
+        """Return whether a pooling layer is to be measured."""
+        return not self.layers or layer in self.layers
 
     @property
     def max_rounds(self) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from haarpool.bench.layers import (
+    NAMES,
     OWN,
     SLOW,
     lacks_memory,
@@ -26,13 +27,20 @@ TITLE = "peak memory beyond the input, result included; value: times the size of
 
 
 def run(settings: Settings) -> Iterator[Line]:
-    """Yield a line per layer and per chain."""
+    """Yield a line per size and layer, and, if all layers are measured, per chain."""
     if not settings.on_gpu and not Path("/proc/self/clear_refs").exists():
         yield Line("memory", "all", error="left out: needs /proc", optional=True)
         return
-    num_nodes = node_counts(settings)[-1]
+    for num_nodes in node_counts(settings):
+        yield from _layer_lines(num_nodes, settings)
+    if not settings.layers:
+        yield from _chain_lines(settings)
+
+
+def _layer_lines(num_nodes: int, settings: Settings) -> Iterator[Line]:
+    """Yield the lines of layers at one size."""
     batch = random_minibatch(num_nodes, settings)
-    for name, layer in layers(batch).items():
+    for name, layer in layers(batch, settings.layers or NAMES).items():
         title = f"{name}, {num_nodes} nodes, forward + backward"
         case: dict[str, str | int] = {"layer": name, "nodes": num_nodes}
         reason = lacks_memory(name, num_nodes, settings)
@@ -41,12 +49,16 @@ def run(settings: Settings) -> Iterator[Line]:
             yield Line("memory", title, case=case, error=reason, optional=True)
         else:
             yield _line(title, layer.with_backward(), batch.x, case, settings, name not in OWN)
+
+
+def _chain_lines(settings: Settings) -> Iterator[Line]:
+    """Yield the lines of the adjoint transform of one large graph."""
     size = main_size(settings)
     x = torch.randn(size, 64, device=settings.device)
     with threads(settings):
         for kind in ("clusters of 4", *OTHER_CHAINS):
             action = partial(adjoint, plan(size, kind, settings.device), x)
-            case = {"map": "adjoint", "nodes": size, "chain": kind}
+            case: dict[str, str | int] = {"map": "adjoint", "nodes": size, "chain": kind}
             yield _line(f"adjoint, {size:,} x 64, {kind}", action, x, case, settings, False)
 
 

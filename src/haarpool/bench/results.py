@@ -6,7 +6,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -126,24 +126,44 @@ def _processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def write_json(path: Path, machine: Mapping[str, Any], lines: Iterable[Line]) -> list[Any]:
-    """Write the lines of some parts; other parts of an earlier run on the same machine stay.
+def read_json(path: Path, machine: Mapping[str, Any]) -> list[Any]:
+    """Return the lines of an earlier run on the same machine; none if there is no such file.
+
+    Args:
+        path: The file.
+        machine: What `describe_machine` returned.
+    """
+    with suppress(OSError, ValueError, KeyError, TypeError):  # no file, or another one
+        before = json.loads(path.read_text(encoding="utf-8"))
+        if before["machine"] == dict(machine):
+            return list(before["lines"])
+    return []
+
+
+def write_json(
+    path: Path,
+    machine: Mapping[str, Any],
+    lines: Iterable[Line],
+    layers: Collection[str] = (),
+) -> list[Any]:
+    """Write the lines of some parts; other lines of an earlier run on the same machine stay.
 
     Args:
         path: The file.
         machine: What `describe_machine` returned.
         lines: All lines of this run.
+        layers: The layers that were measured; lines of other layers stay too. By default all.
 
     Returns:
         The lines in the file.
     """
     new = [line.as_json() for line in lines]
     parts = {line["part"] for line in new}
-    earlier: list[Any] = []
-    with suppress(OSError, ValueError, KeyError, TypeError):  # no file, or another one
-        before = json.loads(path.read_text(encoding="utf-8"))
-        if before["machine"] == dict(machine):
-            earlier = [line for line in before["lines"] if line["part"] not in parts]
+    earlier = [
+        line
+        for line in read_json(path, machine)
+        if line["part"] not in parts or (layers and line["case"].get("layer") not in layers)
+    ]
     content: dict[str, Any] = {"machine": dict(machine), "lines": earlier + new}
     with atomic_write(path) as partial:
         text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from haarpool.bench.layers import (
+    NAMES,
     OWN,
     SLOW,
     Layer,
@@ -32,10 +33,11 @@ TOO_SLOW_MS = 1500.0  # a layer that takes longer is left out at larger sizes
 
 
 def run(settings: Settings) -> Iterator[Line]:
-    """Yield the lines of all sizes."""
+    """Yield the lines of all sizes; the reference runs beside each choice of layers."""
     left_out: dict[tuple[str, str], str] = {}
+    names = (*settings.layers, REFERENCE) if settings.layers else NAMES
     for num_nodes in node_counts(settings):
-        made = layers(random_minibatch(num_nodes, settings))
+        made = layers(random_minibatch(num_nodes, settings), names)
         for mode in EAGER_LIMITS:
             actions = _actions(made, mode)
             reasons = {
@@ -45,18 +47,19 @@ def run(settings: Settings) -> Iterator[Line]:
             running = {name: one for name, one in actions.items() if not reasons[name]}
             times = {name: Times(error=reason) for name, reason in reasons.items()}
             times |= measure(running, settings, once=SLOW)
-            for name in actions:
+            for name in filter(settings.includes, actions):
                 yield _line(name, mode, num_nodes, times[name], times[REFERENCE], settings)
                 if times[name].median > TOO_SLOW_MS:
                     seconds = times[name].median / 1000
                     left_out[name, mode] = f"left out: {seconds:.0f} s per call at a smaller size"
             if settings.on_gpu:
-                replays = _captured({name: actions[name] for name in OWN}, settings)
+                own = {name: actions[name] for name in OWN if name in actions}
+                replays = _captured(own, settings)
                 for name, replay in replays.items():
                     yield _line(
                         name, mode, num_nodes, replay, times[REFERENCE], settings, captured=True
                     )
-    if settings.on_gpu:
+    if settings.on_gpu and settings.includes(REFERENCE):
         yield _reference_captured(node_counts(settings)[0], settings)
 
 

@@ -24,6 +24,13 @@ def add_command(commands: Any) -> None:
         metavar="NAME[,NAME]",
         help="timing, transforms, growth, training, memory, chains, collating (default: all)",
     )
+    command.add_argument(
+        "--layer",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="measure this layer only, in timing and memory; may be repeated (default: all)",
+    )
     command.add_argument("--quick", action="store_true", help="use tiny sizes and no limits")
     command.add_argument(
         "--out", default="results", metavar="DIR", help="folder of results (default: results)"
@@ -36,7 +43,8 @@ def run(arguments: Namespace) -> int:
     from haarpool.bench.runner import run_parts
     from haarpool.training.devices import find_device
 
-    settings = Settings(find_device(arguments.device), arguments.quick)
+    device = find_device(arguments.device)
+    settings = Settings(device, arguments.quick, tuple(arguments.layer))
     only = [name for name in arguments.only.split(",") if name]
     show = partial(print, flush=True)
     return 0 if run_parts(settings, Path(arguments.out), only, show) else 1

@@ -87,7 +87,7 @@ class Properties(NamedTuple):
         time: Time complexity.
         space: Space complexity.
         has: What is ticked, among `PROPERTY_NAMES`.
-        layer: The layer of `haarpool bench` that measures it; "" if none does.
+        layer: The layer of `haarpool bench` that measures it.
     """
 
     time: str
@@ -107,7 +107,7 @@ PROPERTY_NAMES = (
 _SELECTS = frozenset({"hierarchical", "node features"})
 _SPECTRAL = _SELECTS | {"clustering-based", "spectral-based", "graph structure"}
 PROPERTIES: dict[str, Properties] = {
-    "SortPool": Properties("|V|²", "|V|", frozenset({"node features"}), ""),
+    "SortPool": Properties("|V|²", "|V|", frozenset({"node features"}), "SortAggregation"),
     "DiffPool": Properties("|V|²", "k|V|²", _SELECTS, "DiffPool"),
     "gPool": Properties("|V|²", "|V| + |E|", _SELECTS, "TopKPooling"),
     "SAGPool": Properties("|E|", "|V| + |E|", _SELECTS | {"graph structure"}, "SAGPooling"),

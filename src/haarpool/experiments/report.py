@@ -41,13 +41,18 @@ DASH = "–"
 INTRODUCTION = (
     "Made by `haarpool reproduce --report` from the lines in this folder: each is one training on "
     "one split, with its settings, versions and hashes of split and chains. `haarpool train` with "
-    "the settings of a line trains the same networks; `seed` is the number of the repeat. For a "
-    "mixture it is the seed of all its networks, which train on two parts together.",
+    "the settings of a line trains the same networks on the same device and with the same "
+    "versions; `seed` is the number of the repeat. For a mixture it is the seed of all its "
+    "networks, which train on two parts together.",
     "± is the standard deviation between splits. The 95 % interval is mean ± t · s · sqrt(1/n + "
     "n_test/n_train) with the quantile t of Student's distribution with n − 1 degrees of freedom, "
     "after Nadeau and Bengio (2003): the training parts of random splits overlap, so the usual "
     "interval is too narrow. Differences are paired: the same formula on the differences over the "
     "splits that both methods have.",
+    "Results of the same split (published folds of QM7) are averaged first, so n is the number of "
+    "different splits. On Triangles all trials have the same split: there ± is the standard "
+    "deviation between weights, n the number of trials, and the interval that of Student, without "
+    "the term n_test/n_train.",
     "Published numbers are those of the paper; most are quoted there from other papers with other "
     "splits. `*`: taken by the paper from that of EigenPool. – under Published: no public record.",
 )
@@ -168,14 +173,15 @@ class TableReport:
                     continue
                 text = "failed" if self.lines[dataset, method.name, protocol] else DASH
                 if lines := self.ok(dataset, method.name, protocol):
-                    text = self.spread(self.scaled(estimate(lines, part)))
+                    text = self.spread(estimate(lines, part))
                 published = self.published(method.published, part or dataset)
                 texts.append(text + (f" [{published}]" if published else ""))
             rows.append([method.title, *texts])
+        unit = "trials" if protocol == "given" else "splits"
         caption = (
-            f"Mean ± standard deviation over the splits (protocol {protocol}, {self.repeats} "
-            "splits, or the number in parentheses); in brackets the published number. –: not run "
-            "yet; failed: no split ended well, see below; empty: not part of the table."
+            f"Mean ± standard deviation over the {unit} (protocol {protocol}, {self.repeats} "
+            f"{unit}, or the number in parentheses); in brackets the published number. –: not run "
+            f"yet; failed: no {unit[:-1]} ended well, see below; empty: not part of the table."
         )
         return Grid(caption, ["Method", *(part or dataset for dataset, part in self.columns)], rows)
 
@@ -221,7 +227,7 @@ class TableReport:
                 lines = self.ok(*cell.key)
                 if (cell.dataset, cell.method) != (dataset, method.name) or not lines:
                     continue
-                own = self.scaled(estimate(lines))
+                value = estimate(lines)
                 difference = None
                 if method.name != reference:
                     others = self.ok(dataset, reference, cell.protocol)
@@ -231,11 +237,11 @@ class TableReport:
                     [
                         method.title,
                         cell.protocol,
-                        f"{own.splits}",
-                        f"{_number(own.mean)} ± {_number(own.std)}",
-                        _interval(own),
+                        f"{value.splits}",
+                        self.mean_and_std(value),
+                        self.interval(value),
                         self.difference(difference),
-                        _compare(own, published),
+                        _compare(self.scaled(value), published),
                     ]
                 )
         header = ["Method", "Splits", "n", "Mean ± std", "95 % interval"]
@@ -258,7 +264,7 @@ class TableReport:
             if missing == self.repeats:
                 empty[cell.dataset, cell.protocol].append(cell.method)
             elif missing > 0:
-                yield f"{_name(cell)}: {missing} of {self.repeats} splits not run yet."
+                yield f"{_name(cell)}: {missing} of {self.repeats} trials not run yet."
         for (dataset, protocol), methods in empty.items():
             yield f"{dataset}, {protocol}: not run yet: {', '.join(methods)}."
         if self.outdated:
@@ -272,18 +278,35 @@ class TableReport:
         """Return a result in the units of the paper: accuracies in per cent."""
         return value.scaled(100.0) if self.is_accuracy else value
 
+    def digits(self, value: Estimate) -> int:
+        """Return the number of decimals of a result or difference: two for errors below 10."""
+        return 1 if self.is_accuracy or abs(value.mean) >= 10 else 2
+
+    def mean_and_std(self, value: Estimate) -> str:
+        """Format a mean and its standard deviation."""
+        digits, value = self.digits(value), self.scaled(value)
+        return f"{format_number(value.mean, digits)} ± {format_number(value.std, digits)}"
+
+    def interval(self, value: Estimate) -> str:
+        """Format an interval."""
+        if math.isnan(value.half):
+            return DASH
+        digits, value = self.digits(value), self.scaled(value)
+        ends = (value.mean - value.half, value.mean + value.half)
+        return " to ".join(format_number(end, digits) for end in ends)
+
     def spread(self, value: Estimate) -> str:
-        """Format a result for the overview."""
-        count = "" if value.splits == self.repeats else f" ({value.splits})"
-        return f"{_number(value.mean)} ± {_number(value.std)}{count}"
+        """Format a result for the overview, with its number of splits if trials are missing."""
+        count = "" if value.trials == self.repeats else f" ({value.splits})"
+        return self.mean_and_std(value) + count
 
     def difference(self, value: Estimate | None) -> str:
-        """Format a paired difference."""
+        """Format a paired difference, with its number of splits if trials are missing."""
         if value is None:
             return DASH
-        value = self.scaled(value)
-        count = "" if value.splits == self.repeats else f", n = {value.splits}"
-        return f"{value.mean:+.1f} ({_interval(value)}{count})"
+        mean = format_number(self.scaled(value).mean, self.digits(value), sign="+")
+        count = "" if value.trials == self.repeats else f", n = {value.splits}"
+        return f"{mean} ({self.interval(value)}{count})"
 
 
 def _failures(cell: Cell, lines: Sequence[Line]) -> Iterator[str]:
@@ -322,14 +345,22 @@ def predicts_one_class(line: Line) -> bool:
     return math.isclose(recall * num_classes, 1) and math.isclose(scores["f1"], f1)
 
 
-def _number(value: float) -> str:
-    return DASH if math.isnan(value) else f"{value:.1f}"
+def format_number(value: float, digits: int = 1, sign: str = "") -> str:
+    """Format a number; zero has no sign, and NaN is a dash.
 
+    Args:
+        value: The number.
+        digits: Number of decimals.
+        sign: "+" to show the sign of positive numbers.
 
-def _interval(value: Estimate) -> str:
-    if math.isnan(value.half):
+    Example:
+        >>> [format_number(value, sign="+") for value in (1.26, -0.04, -0.06)]
+        ['+1.3', '0.0', '-0.1']
+    """
+    if math.isnan(value):
         return DASH
-    return f"{value.mean - value.half:.1f} to {value.mean + value.half:.1f}"
+    text = f"{value:{sign}.{digits}f}"
+    return text if float(text) else f"{0:.{digits}f}"
 
 
 def _compare(ours: Estimate, published: Published | None) -> str:

@@ -15,18 +15,32 @@ from haarpool.experiments.published import PROPERTIES, PROPERTY_NAMES
 
 PARTS = ("timing", "growth", "memory")  # of `haarpool bench`
 MODES = ("forward", "forward + backward")
-DASH = "–"
+DASH, OVERHEAD = "–", "overhead"
+MIN_GROWTH = 1.5  # from the smallest to the largest size; below it an exponent is noise
 TIMING_TEXT = (
     "One pooling layer on a minibatch of 50 random graphs with 10 % density and 64 features: "
     "median time of a call in ms. Chains are computed before, once per dataset; "
     "`haarpool bench` measures them apart. –: left out, because a call takes seconds or too much "
-    "memory."
+    "memory, or not measured."
 )
 PROPERTY_TEXT = (
-    "The complexities are those that the paper prints. Beside them are measured exponents e: time "
-    "~ |V|^e of a forward pass, fitted over the sizes above; at 10 % density |E| grows as |V|², "
-    "and overhead that does not grow lowers e, most of all on a GPU. Memory is the peak of forward "
-    "and backward at the largest size, in multiples of the input."
+    "The complexities are those that the paper prints. Beside them are measured exponents e, "
+    "fitted over the sizes above: time ~ |V|^e of a forward pass, and peak memory ~ |V|^e of "
+    "forward and backward beyond the input. At 10 % density |E| grows as |V|². Time that does not "
+    "grow, such as that of Python and of kernel launches, lowers e, most of all on a GPU. "
+    f"{OVERHEAD}: the value at the largest size is less than {MIN_GROWTH} times that at the "
+    "smallest, so it is mostly such overhead and noise, and e would say nothing about complexity. "
+    "The last column of a device is the memory at the largest size, in multiples of the input. "
+    "–: not measured, or e at one size only."
+)
+LAYER_TEXT = (
+    "The column Layer names the class that is measured. SortAggregation, TopKPooling and "
+    "SAGPooling are those of PyG, which most people use, with their default settings. k of "
+    "SortAggregation is half of the nodes. TopKPooling selects nodes as gPool does, with tanh "
+    "instead of sigmoid. SAGPooling computes scores by GraphConv; the paper of SAGPool uses a GCN. "
+    "The accuracies of gPool and SAGPool in other tables are those of `GPool` and `SAGPool` of "
+    "haarpool. DiffPool uses `dense_diff_pool` of PyG. Modes of EigenPooling are computed before, "
+    "with the chains."
 )
 
 
@@ -60,27 +74,26 @@ class Benchmark(NamedTuple):
         """Return median times in ms by layer and number of nodes; None if it was left out."""
         result: dict[str, dict[int, float | None]] = {}
         for line in self.lines:
-            case = line["case"]
-            if line["part"] == "timing" and (case["mode"], case["way"]) == (mode, "eager"):
+            case = line["case"]  # empty if the part failed
+            if line["part"] == "timing" and (case.get("mode"), case.get("way")) == (mode, "eager"):
                 result.setdefault(case["layer"], {})[case["nodes"]] = line["median_ms"]
         return result
 
-    def exponent(self, layer: str) -> float | None:
-        """Return the slope of log time over log nodes; None for fewer than two sizes."""
-        times = self.times("forward").get(layer, {})
-        known = {nodes: ms for nodes, ms in times.items() if ms}
-        if len(known) < 2:
-            return None
-        return float(np.polyfit(np.log(list(known)), np.log(list(known.values())), 1)[0])
-
-    def memory(self, layer: str) -> float | None:
-        """Return the peak memory of a layer, in multiples of its input."""
-        values = [
-            line["value"]
+    def memory(self, layer: str) -> dict[int, float | None]:
+        """Return the peak memory of a layer by number of nodes, in multiples of its input."""
+        return {
+            line["case"]["nodes"]: line["value"]
             for line in self.lines
             if line["part"] == "memory" and line["case"].get("layer") == layer
-        ]
-        return values[0] if values else None
+        }
+
+    def properties(self, layer: str) -> list[str]:
+        """Return the exponents of time and memory, and the memory at the largest size."""
+        times, memory = self.times("forward").get(layer, {}), self.memory(layer)
+        # The size of the input is proportional to the number of nodes.
+        peaks = {nodes: value and nodes * value for nodes, value in memory.items()}
+        largest = memory[max(memory)] if memory else None
+        return [exponent(times), exponent(peaks), _number(largest)]
 
 
 def read_benchmarks(folder: Path, *, quick: bool = False) -> list[Benchmark]:
@@ -88,6 +101,28 @@ def read_benchmarks(folder: Path, *, quick: bool = False) -> list[Benchmark]:
     paths = sorted(folder.glob("bench-*.json"))
     chosen = [Benchmark.read(path) for path in paths if path.stem.endswith("-quick") == quick]
     return [one for one in chosen if any(line["part"] == "timing" for line in one.lines)]
+
+
+def exponent(values: Mapping[int, float | None]) -> str:
+    """Return the slope of log value over log nodes, or why there is none.
+
+    Args:
+        values: Values by number of nodes; None if it was left out.
+
+    Returns:
+        The slope, "overhead" if values hardly grow, or a dash for fewer than two sizes.
+
+    Example:
+        >>> exponent({10: 3.0, 20: 12.0, 40: 48.0}), exponent({10: 3.0, 20: 3.1}), exponent({})
+        ('2.00', 'overhead', '–')
+    """
+    known = [(nodes, value) for nodes, value in sorted(values.items()) if value]
+    if len(known) < 2:
+        return DASH
+    if known[-1][1] < MIN_GROWTH * known[0][1]:
+        return OVERHEAD
+    nodes, logs = np.log(known).T
+    return f"{np.polyfit(nodes, logs, 1)[0]:.2f}"
 
 
 def speed_parts(benchmarks: Sequence[Benchmark]) -> Iterator[Part]:
@@ -107,14 +142,15 @@ def speed_parts(benchmarks: Sequence[Benchmark]) -> Iterator[Part]:
             )
     yield Heading(2, "Properties of pooling methods")
     yield Paragraph(PROPERTY_TEXT)
-    header = ["Method", "Time O(·)", "Space O(·)"]
+    yield Paragraph(LAYER_TEXT)
+    header = ["Method", "Layer", "Time O(·)", "Space O(·)"]
     for one in benchmarks:
-        header += [f"e, {one.device}", f"memory, {one.device}"]
+        header += [f"{what}, {one.device}" for what in ("e of time", "e of memory", "memory")]
     rows = []
     for name, paper in PROPERTIES.items():
-        row = [name, paper.time, paper.space]
+        row = [name, paper.layer, paper.time, paper.space]
         for one in benchmarks:
-            row += [_number(one.exponent(paper.layer)), _number(one.memory(paper.layer))]
+            row += one.properties(paper.layer)
         rows.append([*row, *("yes" if each in paper.has else "" for each in PROPERTY_NAMES)])
     yield Grid("Properties of pooling methods.", [*header, *PROPERTY_NAMES], rows)
 

@@ -8,13 +8,16 @@ the mean of n splits:
     var = (1 / n + n_test / n_train) · s²
 
 with the sample variance s² and the sizes of the parts. The 95 % interval is mean ± t · sqrt(var)
-with the quantile 0.975 of Student's distribution with n - 1 degrees of freedom. Trials that share
-one split differ only by their random weights: there the correction is 0, and the interval says
-nothing about other splits.
+with the quantile 0.975 of Student's distribution with n - 1 degrees of freedom.
+
+Trials of the same split, for example of published folds, are averaged first: n is the number of
+different splits. Where all trials share one split, they differ only by their random weights: there
+n is the number of trials, the correction is 0, and the interval says nothing about other splits.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -31,13 +34,15 @@ class Estimate(NamedTuple):
         mean: The mean.
         std: Standard deviation between splits; NaN for one split.
         half: Half of the width of the 95 % interval; NaN for one split.
-        splits: Number of splits.
+        splits: Number of different splits, or of trials where all share one split.
+        trials: Number of trials; several trials of a split are averaged.
     """
 
     mean: float
     std: float
     half: float
     splits: int
+    trials: int = 0
 
     @classmethod
     def of(cls, values: Sequence[float], overlap: float) -> Estimate:
@@ -50,14 +55,14 @@ class Estimate(NamedTuple):
         Example:
             >>> estimate = Estimate.of([1.0, 2.0, 3.0], overlap=1 / 8)
             >>> [round(number, 2) for number in estimate]
-            [2.0, 1.0, 2.91, 3]
+            [2.0, 1.0, 2.91, 3, 3]
         """
         n, mean = len(values), float(np.mean(values))
         if n < 2:
-            return cls(mean, float("nan"), float("nan"), n)
+            return cls(mean, float("nan"), float("nan"), n, n)
         std = float(np.std(values, ddof=1))
         half = float(student.ppf(0.975, n - 1)) * std * (1 / n + overlap) ** 0.5
-        return cls(mean, std, half, n)
+        return cls(mean, std, half, n, n)
 
     def contains(self, value: float) -> bool:
         """Return whether a value is in the interval."""
@@ -65,7 +70,8 @@ class Estimate(NamedTuple):
 
     def scaled(self, factor: float) -> Estimate:
         """Return the estimate in other units."""
-        return Estimate(factor * self.mean, factor * self.std, factor * self.half, self.splits)
+        mean, std, half = factor * self.mean, factor * self.std, factor * self.half
+        return self._replace(mean=mean, std=std, half=half)
 
 
 def estimate(lines: Sequence[Line], part: str = "") -> Estimate:
@@ -75,7 +81,9 @@ def estimate(lines: Sequence[Line], part: str = "") -> Estimate:
         lines: The lines of the trials.
         part: One of the parts that lines have scores of; by default the test part.
     """
-    return Estimate.of([_value(line, part) for line in lines], _overlap(lines))
+    groups = _by_split(lines, by_seed=_share_one_split(lines))
+    values = [_mean(group, part) for group in groups.values()]
+    return Estimate.of(values, _overlap(lines))._replace(trials=len(lines))
 
 
 def paired_difference(
@@ -85,24 +93,44 @@ def paired_difference(
 
     Args:
         lines: Trials of a method.
-        reference: Trials of the other method; pairs have the same seed and the same split.
+        reference: Trials of the other method. Pairs have the same split; where all trials of both
+            methods share one split, pairs have the same seed.
         part: As for `estimate`.
     """
-    others = {(line["seed"], line["split_hash"]): _value(line, part) for line in reference}
-    both = [line for line in lines if (line["seed"], line["split_hash"]) in others]
+    by_seed = _share_one_split([*lines, *reference])
+    ours, theirs = _by_split(lines, by_seed), _by_split(reference, by_seed)
+    both = [split for split in ours if split in theirs]
     if not both:
         return None
-    values = [_value(line, part) - others[line["seed"], line["split_hash"]] for line in both]
-    return Estimate.of(values, _overlap(both))
+    values = [_mean(ours[split], part) - _mean(theirs[split], part) for split in both]
+    trials = min(sum(len(groups[split]) for split in both) for groups in (ours, theirs))
+    overlap = _overlap([line for split in both for line in ours[split]])
+    return Estimate.of(values, overlap)._replace(trials=trials)
 
 
-def _value(line: Line, part: str) -> float:
-    value: float = line["parts"][part] if part else line["value"]
-    return value
+def _split(line: Line) -> object:
+    """Return what trials of the same split share; a line without a hash is a split of its own."""
+    return line.get("split_hash") or line["seed"]
+
+
+def _share_one_split(lines: Sequence[Line]) -> bool:
+    return len({_split(line) for line in lines}) == 1
+
+
+def _by_split(lines: Sequence[Line], by_seed: bool) -> dict[object, list[Line]]:
+    """Return the trials of each split, or of each seed."""
+    groups = defaultdict(list)
+    for line in lines:
+        groups[line["seed"] if by_seed else _split(line)].append(line)
+    return dict(groups)
+
+
+def _mean(lines: Sequence[Line], part: str) -> float:
+    return float(np.mean([line["parts"][part] if part else line["value"] for line in lines]))
 
 
 def _overlap(lines: Sequence[Line]) -> float:
-    if len({line["split_hash"] for line in lines}) == 1:
+    if _share_one_split(lines):
         return 0.0
     train, _, test = np.mean([line["sizes"] for line in lines], axis=0)
     return float(test / train)
