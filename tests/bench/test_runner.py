@@ -32,7 +32,7 @@ def test_layers_are_added_to_a_file(tmp_path):
 
 def test_unknown_names(tmp_path):
     settings = Settings(CPU, quick=True, layers=("SortPool",))
-    with pytest.raises(HaarPoolError, match="SortAggregation;.* got SortPool"):
+    with pytest.raises(HaarPoolError, match=r"SortAggregation;.* got SortPool"):
         run_parts(settings, tmp_path, [], quiet)
     settings = Settings(CPU, quick=True, layers=("SortAggregation",))
     with pytest.raises(HaarPoolError, match="timing, memory for chosen layers, got growth"):
