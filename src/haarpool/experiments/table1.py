@@ -72,8 +72,8 @@ METHODS = (
            "gPool"),
     Method("sagpool", "SAGPool",
            SAME + "Keeps half of the nodes; sum readout. On PROTEINS it has in every validation "
-           "and test part the accuracy of one rule that counts nodes: at most 16, or more. " + FLIPS,
-           "SAGPool"),
+           "and test part the accuracy of one rule that counts nodes: at most 16, or more. "
+           + FLIPS, "SAGPool"),
     Method("eigenpool", "EigenPool",
            SAME + ADAPTER + "The same chain; two modes per cluster.", "EigenPool"),
     Method("gin-own", "GIN, own recipe",
