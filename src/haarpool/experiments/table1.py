@@ -316,8 +316,8 @@ TABLE = Table(
     "convolutions have the settings that the paper gives for HaarPool: widths, batch size, "
     "learning rate, weight decay, epochs and patience. The default network of haarpool was chosen "
     "by validation scores on ten datasets, these five among them, and earlier prototypes were "
-    "looked at on them. The recipe of its own authors is run on MUTAG, and where they or the paper "
-    "give a number to compare with.",
+    "looked at on them. The recipes of the authors of peers are run on MUTAG, and where there is a "
+    "published number of their own to compare with.",
     METHODS,
     tuple(_cells()),
     reference="haarpool",
