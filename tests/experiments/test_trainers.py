@@ -59,15 +59,15 @@ def test_an_ensemble_has_the_scores_of_its_members():
 
 
 def test_a_mixture_is_the_mean_of_its_networks_trained_on_both_parts(monkeypatch):
-    from haarpool.experiments import trainers
+    from haarpool.experiments import mixtures
 
-    runs, train = [], trainers.train_repeat
+    runs, train = [], mixtures.train_repeat
 
     def spy(run, repeat):
         runs.append((run, train(run, repeat)))
         return runs[-1][1]
 
-    monkeypatch.setattr(trainers, "train_repeat", spy)
+    monkeypatch.setattr(mixtures, "train_repeat", spy)
     networks = {"one": SMALL, "other": SMALL | {"lr": 0.1}}
     cell = Cell("rings", "some", "random", {"members": 2, "networks": networks}, "mixture")
     line = train_trial(Trial(cell, 1), None, "cpu")
@@ -89,6 +89,50 @@ def test_a_mixture_is_the_mean_of_its_networks_trained_on_both_parts(monkeypatch
         {"members": 2, "networks": networks | {"other": SMALL | {"lr": 0.2}}},
     ):
         assert not has_settings(line, replace(cell, settings=settings))
+
+
+def test_nested_selection_chooses_by_validation_and_trains_again_on_both_parts(monkeypatch):
+    from haarpool.experiments import mixtures
+
+    runs, train = [], mixtures.train_repeat
+
+    def spy(run, repeat):
+        runs.append((run, train(run, repeat)))
+        return runs[-1][1]
+
+    monkeypatch.setattr(mixtures, "train_repeat", spy)
+    networks = {"one": SMALL, "other": SMALL | {"lr": 0.1}, "none": SMALL | {"lr": 1e-9}}
+    cell = Cell("rings", "some", "random", {"members": 2, "networks": networks}, "nested")
+    line = train_trial(Trial(cell, 1), None, "cpu")
+    assert line["status"] == "ok", line["reason"]
+    graphs = read_graphs("rings")
+    split = split_of(Trial(cell, 1), graphs)
+    assert len(line["candidates"]) == 7
+    # The candidates are scored by networks that saw the training part alone.
+    first = dict(zip(networks, runs[:3], strict=True))
+    for run, trained in first.values():
+        assert run.splits[0].train.tolist() == split.train.tolist()
+        assert len(trained.members) == 2
+    losses = {}
+    true = graphs.targets[split.validation]
+    for names, scores in line["candidates"].items():
+        each = [m.validation for name in names.split("+") for m in first[name][1].members]
+        mean = np.mean(each, axis=0)
+        losses[names] = -np.log(mean[np.arange(len(true)), true]).mean()
+        assert scores["log_loss"] == pytest.approx(losses[names], rel=1e-5)
+        assert scores["accuracy"] == np.mean(mean.argmax(1) == true)
+    assert "+".join(line["chosen"]) == min(losses, key=losses.get)
+    assert line["validation"] == line["candidates"]["+".join(line["chosen"])]["accuracy"]
+    # Those that predict the test part for the line saw both parts.
+    again = runs[3:]
+    assert len(again) == len(line["chosen"])
+    for run, trained in again:
+        assert set(run.splits[0].train) == {*split.train, *split.validation}
+        assert len(trained.members) == -(-mixtures.NUM_NETWORKS // len(again))
+    mean = np.mean([trained.result.predicted for _, trained in again], axis=0)
+    assert line["value"] == np.mean(mean.argmax(1) == graphs.targets[split.test])
+    assert has_settings(line, cell)
+    assert not has_settings(line, replace(cell, settings={"members": 3, "networks": networks}))
 
 
 def test_an_error_is_a_line():

@@ -82,7 +82,7 @@ class Cell:
     @property
     def networks(self) -> dict[str, Cell]:
         """Cells of the kinds of networks of a mixture, each with several members; {} for others."""
-        if self.trainer != "mixture":
+        if "networks" not in self.settings:
             return {}
         members = {"ensemble": self.settings["members"]}
         return {
@@ -181,7 +181,7 @@ class Table:
 
         def short(cell: Cell) -> Mapping[str, Any]:
             few = {"epochs": QUICK_EPOCHS}
-            if cell.trainer == "mixture":
+            if cell.networks:
                 networks = cell.settings["networks"].items()
                 return {"members": 2, "networks": {name: {**one, **few} for name, one in networks}}
             return {**cell.settings, **few} if cell.is_network else cell.settings

@@ -5,13 +5,9 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
-
-import numpy as np
-import torch
 
 from haarpool import __version__
 from haarpool.datasets import read_graphs
@@ -20,12 +16,12 @@ from haarpool.datasets.splits import Split, make_splits, num_folds
 from haarpool.experiments.classical import score_regression
 from haarpool.experiments.csm import score_csm
 from haarpool.experiments.lines import Line, network_config
+from haarpool.experiments.mixtures import train_mixture, train_nested
 from haarpool.experiments.table import PROTOCOLS, REPEATS, Cell, Trial
-from haarpool.training.devices import ProcessGroup, find_device
+from haarpool.training.devices import ProcessGroup, device_name, find_device
 from haarpool.training.metrics import SCORES, scores_of
 from haarpool.training.run import Run, start_run
 from haarpool.training.train import TrainedRepeat, predict_graphs, train_repeat
-from haarpool.training.trained_model import average
 
 Trainer = Callable[[Trial, Graphs, Split, str], Line]
 SPLIT_SEED = 0
@@ -72,7 +68,7 @@ def describe(error: Exception) -> str:
 
 
 def config_of(cell: Cell) -> dict[str, Any]:
-    """Return the settings of a cell as plain values; of a mixture, those of each network."""
+    """Return the settings of a cell as plain values; of several networks, those of each."""
     if networks := cell.networks:
         return {name: config_of(one) for name, one in networks.items()}
     if not cell.is_network:
@@ -150,31 +146,6 @@ def train_network_parts(trial: Trial, graphs: Graphs, split: Split, device: str)
     return line
 
 
-def train_mixture(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
-    """Train several kinds of networks, some of each; the result is their mean prediction.
-
-    Nothing is chosen, so all of them train on the training and the validation part together.
-    """
-    both = Split(np.concatenate([split.train, split.validation]), split.validation, split.test)
-    group = ProcessGroup(device=find_device(device))
-    predicted, alone = [], dict[str, list[float]]()
-    for name, cell in trial.cell.networks.items():
-        config = replace(network_config(cell), seed=trial.seed)
-        run = start_run(graphs, config, group, progress=False, splits=[both])
-        result = train_repeat(run, 0).result
-        metric = SCORES[run.network.task][0]
-        predicted.append(result.predicted)
-        alone[name] = [member.test[metric] for member in result.members]
-    targets = graphs.targets
-    assert targets is not None
-    scores = scores_of(run.network.task, average(np.stack(predicted)), targets[split.test])
-    return {
-        "metric": metric, "value": scores[metric], "scores": {"test": scores}, "networks": alone,
-        "chain_hash": None if run.chains is None else run.chains.digest,
-        "device": device_name(group.device),
-    }  # fmt: skip
-
-
 def _network_line(run: Run, trial: Trial) -> tuple[Line, TrainedRepeat]:
     start = time.perf_counter()
     trained = train_repeat(run, trial.seed)
@@ -200,13 +171,6 @@ def _network_line(run: Run, trial: Trial) -> tuple[Line, TrainedRepeat]:
     if len(result.members) > 1:
         line["members"] = [member.test[metric] for member in result.members]
     return line, trained
-
-
-def device_name(device: torch.device) -> str:
-    """Return the device with the name of the GPU."""
-    if device.type == "cuda":
-        return f"cuda ({torch.cuda.get_device_name(device)})"
-    return str(device)
 
 
 def train_csm(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
@@ -237,6 +201,7 @@ TRAINERS: Mapping[str, Trainer] = {
     "network": train_network,
     "network_parts": train_network_parts,
     "mixture": train_mixture,
+    "nested": train_nested,
     "csm": train_csm,
     "regression": train_regression,
 }

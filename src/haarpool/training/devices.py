@@ -143,3 +143,10 @@ def num_threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def device_name(device: torch.device) -> str:
+    """Return the device with the name of the GPU."""
+    if device.type == "cuda":
+        return f"cuda ({torch.cuda.get_device_name(device)})"
+    return str(device)

@@ -18,7 +18,7 @@ from haarpool._files import atomic_write
 from haarpool._types import Task
 from haarpool.datasets.splits import Split, num_folds
 from haarpool.datasets.summary import summary
-from haarpool.training.devices import ProcessGroup
+from haarpool.training.devices import device_name
 from haarpool.training.metrics import SCORES
 from haarpool.training.run import Run, check_labels
 from haarpool.training.run_folder import EXAMPLE_CHAIN, MODEL, RESULT, TEST, RunFolder
@@ -43,7 +43,7 @@ def describe_run(run: Run, command: str, read: Mapping[str, Any]) -> dict[str, A
         "command": command,
         "versions": {"python": platform.python_version()}
         | {module.__name__: module.__version__ for module in _MODULES},
-        "device": _device_name(run.group),
+        "device": device_name(run.group.device),
         "processes": run.group.size,
         "bfloat16": run.config.precision == "bfloat16",
         "data": {
@@ -227,9 +227,3 @@ def _test_rows(run: Run) -> Iterator[list[Any]]:
 
 def _six_digits(value: float) -> str:
     return f"{value:.6g}"
-
-
-def _device_name(group: ProcessGroup) -> str:
-    if group.device.type == "cuda":
-        return f"cuda ({torch.cuda.get_device_name(group.device)})"
-    return str(group.device)
