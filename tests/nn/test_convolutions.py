@@ -33,7 +33,7 @@ from haarpool.nn.convolutions import (
     WeightedSAGE,
 )
 from haarpool.nn.masked import batch_norm
-from haarpool.nn.neighbours import Neighbours
+from haarpool.nn.neighbours import DenseNeighbours, Neighbours
 from haarpool.nn.stages import Convolution, LayerState
 from haarpool.training.minibatches import Minibatches
 from helpers.networks import (
@@ -279,6 +279,41 @@ def test_lists_are_left_out_where_weights_are_learned():
     assert Neighbours.of_input(batch, batch["edge_weight"]) is not None
     assert Neighbours.of_input(batch, batch["edge_weight"].requires_grad_()) is None
     assert Neighbours.of_input(GRAPH, None) is None
+
+
+@pytest.mark.parametrize("token", ["GC", "DGC", "GIN", "GINB", "SAGE"])
+def test_matrices_of_neighbours_give_the_same(token):
+    """Also where weights are zero, and with the same gradients of learned weights."""
+    torch.manual_seed(0)
+    size, conv, results = 4, convolution(token), []
+    adjacency = torch.rand(3, size, size).double() * (torch.rand(3, size, size) < 0.7)
+    if token != "GC":  # degrees have a root there
+        adjacency -= torch.rand(3, size, size) * (adjacency != 0)
+    graph, row, column = adjacency.nonzero().T
+    edges = torch.stack([row, column]) + size * graph
+    features = torch.randn(3 * size, FEATURES).double()
+    for dense in (False, True):
+        x = features.clone().requires_grad_()
+        weight = adjacency[graph, row, column].clone().requires_grad_()
+        matrices = DenseNeighbours.of_clusters(edges, weight, len(x), size) if dense else None
+        out = conv(x, Graph(edges, weight, matrices))
+        grads = torch.autograd.grad(out.square().sum(), (x, weight, *conv.parameters()))
+        results.append((out, *grads))
+    for scattered, multiplied in zip(*results, strict=True):
+        assert_close(multiplied, scattered)
+
+
+@pytest.mark.parametrize("token", ["DP", "STRUCT"])
+def test_networks_behind_soft_assignments_multiply_matrices(token, monkeypatch):
+    model = build_model(f"GC8-{token}-2SAGE8-{token}-GC8-AP-FC8", FEATURES, 2, num_clusters=5)
+    model, batch = model.eval(), batch_for(model, (3, 9, 6))
+    multiplied = model(batch)
+    seen, of_clusters = [], DenseNeighbours.of_clusters
+    monkeypatch.setattr(
+        DenseNeighbours, "of_clusters", lambda *args: seen.append(of_clusters(*args))
+    )
+    assert_close(multiplied, model(batch), atol=TOLERANCE[torch.float32], rtol=1e-5)
+    assert [matrices.adjacency.shape for matrices in seen] == [(3, 5, 5), (3, 2, 2)]
 
 
 @pytest.mark.parametrize("training", [False, True])

@@ -1,7 +1,7 @@
 """The convolutions of architecture strings: those of PyG, each with edge weights.
 
-With lists of neighbours GC, GIN and SAGE sum over these (`haarpool.nn.neighbours`), which is faster
-and gives the same bits each time; otherwise PyG scatters.
+With lists or matrices of neighbours GC, GIN and SAGE sum over these (`haarpool.nn.neighbours`),
+which is faster and gives the same bits each time; otherwise PyG scatters.
 
 The weights of a coarse graph count the edges between clusters, and after a soft assignment nearly
 every pair of clusters is an edge. A convolution without weights would ignore the coarse graph. If
@@ -19,7 +19,7 @@ from torch_geometric.nn import MLP, ChebConv, GATConv, GCNConv, GINConv, SAGECon
 from torch_geometric.utils import scatter
 
 from haarpool.nn.masked import batch_norm
-from haarpool.nn.neighbours import Neighbours
+from haarpool.nn.neighbours import DenseNeighbours, Neighbours
 from haarpool.nn.peers.dense_batch import safe_divisor
 
 
@@ -29,14 +29,14 @@ class Graph(NamedTuple):
     Attributes:
         edge_index: (2, E) edges, from the first to the second.
         edge_weight: (E,) weights of the edges, or `None`.
-        neighbours: The same as lists, or `None`.
+        neighbours: The same as lists or matrices, or `None`.
         num_real: Number of rows that count in a batch norm, a tensor without dimensions; `None` if
             all do. A padded batch has more rows.
     """
 
     edge_index: Tensor
     edge_weight: Tensor | None = None
-    neighbours: Neighbours | None = None
+    neighbours: Neighbours | DenseNeighbours | None = None
     num_real: Tensor | None = None
 
     def weights(self, x: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from haarpool.nn.edge_network import EdgeNetwork
 from haarpool.nn.haar_architecture import HaarSumArchitecture
 from haarpool.nn.inputs import Tensors, num_graphs, tensors_of, widened
 from haarpool.nn.linear_fit import LinearFit
+from haarpool.nn.neighbours import Neighbours
 from haarpool.nn.pooling import HaarPooling
 from haarpool.nn.residual import normalized_sum
 from haarpool.nn.stages import ChainPooling, LayerState
@@ -209,7 +210,7 @@ class FilterConvolution(torch.nn.Module):
             return normalized_sum(sources, graph)
         source, target = graph.edge_index
         filters = self.filter(edge_attr)
-        if graph.neighbours is not None:
+        if isinstance(graph.neighbours, Neighbours):
             messages = graph.neighbours.at_source(sources) * filters
             return graph.neighbours.sum_edges(messages, target)
         summed: Tensor = scatter(sources[source] * filters, target, 0, x.shape[0], "sum")

@@ -1,8 +1,9 @@
-"""`Neighbours`: the edges of a batch as lists in both directions.
+"""`Neighbours`: the edges of a batch as lists in both directions; `DenseNeighbours`: as matrices.
 
 A convolution sums over the neighbours of each node, and its gradient sums over the same edges the
 other way round. With both lists at hand each is a sum in a fixed order: the same bits each time,
-without the slow deterministic scatter of torch.
+without the slow deterministic scatter of torch. After a soft assignment nearly every pair of
+clusters is an edge, and a product of matrices is faster than a sum over edges.
 """
 
 from __future__ import annotations
@@ -87,3 +88,45 @@ class Neighbours(NamedTuple):
             rows = rows._replace(weight=rows.weight.abs())
         with torch.no_grad():  # weights are data
             return gather_sum(like.new_ones(like.shape[0], 1), rows, rows)
+
+
+class DenseNeighbours(NamedTuple):
+    """The adjacency matrices of graphs with the same number of nodes, with learned weights.
+
+    Attributes:
+        adjacency: (B, m, m) weight of the edge from each node to each other one; 0 without an edge.
+    """
+
+    adjacency: Tensor
+
+    @classmethod
+    def of_clusters(
+        cls, edges: Tensor, weight: Tensor, num_rows: int, size: int
+    ) -> DenseNeighbours:
+        """Return the matrices of graphs of clusters.
+
+        Args:
+            edges: (2, E) edges, each at most once.
+            weight: (E,) their weights.
+            num_rows: Number of clusters of all graphs.
+            size: m, clusters of each graph.
+        """
+        source, target = edges
+        entries = weight.new_zeros(num_rows * size)
+        entries = entries.index_put((source * size + target % size,), weight)
+        return cls(entries.view(-1, size, size))
+
+    def sum(self, x: Tensor) -> Tensor:
+        """Return the weighted sum of x over the incoming edges of each node."""
+        rows = x.reshape(*self.adjacency.shape[:2], -1)
+        return (self.adjacency.mT.to(x.dtype) @ rows).flatten(0, 1)
+
+    def total_weight(self, like: Tensor, *, absolute: bool = False) -> Tensor:
+        """Return (N, 1) the sum of the weights of the incoming edges of each node.
+
+        Args:
+            like: (N, d) features, for the type of the result.
+            absolute: Sum absolute values.
+        """
+        weights = self.adjacency.abs() if absolute else self.adjacency
+        return weights.sum(1).view(-1, 1).to(like.dtype)

@@ -10,6 +10,7 @@ from torch_geometric.utils import scatter
 
 from haarpool.nn.convolutions import Graph
 from haarpool.nn.masked import masked_norm
+from haarpool.nn.neighbours import Neighbours
 
 # Where all nodes are alike, a norm multiplies gradients by 1/sqrt(EPSILON), and there are dozens of
 # norms: without a bound gradients overflow.
@@ -72,7 +73,7 @@ class ResidualConvolution(torch.nn.Module):
 
     def _edge_messages(self, x: Tensor, graph: Graph, edges: Tensor) -> Tensor:
         source, target = graph.edge_index
-        if graph.neighbours is not None:
+        if isinstance(graph.neighbours, Neighbours):
             messages = (graph.neighbours.at_source(x) + edges).relu()
             return graph.neighbours.sum_edges(messages, target)
         messages = graph.weights(x)[:, None] * (x[source] + edges).relu()

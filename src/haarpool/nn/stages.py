@@ -20,7 +20,7 @@ from haarpool.errors import HaarPoolError
 from haarpool.haar.operators import Rows, gather_sum
 from haarpool.nn.convolutions import Graph, make_convolution
 from haarpool.nn.inputs import Tensors, chains_of
-from haarpool.nn.neighbours import Neighbours
+from haarpool.nn.neighbours import DenseNeighbours, Neighbours
 from haarpool.nn.peers.dgcnn import SortConvolution
 from haarpool.nn.peers.diffpool import DiffPool
 from haarpool.nn.peers.edgepool import FastEdgePooling
@@ -40,7 +40,7 @@ class LayerState(NamedTuple):
         edge_weight: (E,) edge weights, or `None`.
         batch: (N,) graph of each node.
         auxiliary: Sum of the losses of poolings so far, or `None`.
-        neighbours: The edges as lists, or `None`.
+        neighbours: The edges as lists or matrices, or `None`.
         start: (B,) first node of each graph, or `None` if it is not known.
         padded: True if the last graph only fills up the minibatch.
     """
@@ -50,7 +50,7 @@ class LayerState(NamedTuple):
     edge_weight: Tensor | None
     batch: Tensor
     auxiliary: Tensor | None = None
-    neighbours: Neighbours | None = None
+    neighbours: Neighbours | DenseNeighbours | None = None
     start: Tensor | None = None
     padded: bool = False
 
@@ -224,7 +224,11 @@ class Assignment(PoolingStage):
         auxiliary = state.auxiliary
         if out.details is not None:
             auxiliary = out.details.sum() + (0 if auxiliary is None else auxiliary)
-        return LayerState(out.x, out.edge_index, out.edge_weight, out.batch, auxiliary)
+        edges, weight, neighbours = out.edge_index, out.edge_weight, None
+        if isinstance(self.pool, DiffPool | StructPool):  # all graphs have as many clusters
+            size = (len(out.x), self.pool.num_clusters)
+            neighbours = DenseNeighbours.of_clusters(edges, weight, *size)
+        return LayerState(out.x, edges, weight, out.batch, auxiliary, neighbours)
 
 
 class ChainPooling(PoolingStage):
