@@ -131,13 +131,15 @@ def reason_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
     by_table = {one.table.name: one for one in experiments}
     table1 = [one for one in experiments if one.table.name == "table1"]
     changes = {
-        "haarpool-untied": "Untied instead of tied weights",
-        "haarpool-vertex": "Clusters instead of coefficients as rows (vertex domain)",
-        "haarpool-kmeans": "Clusters by k-means as by the authors",
+        "-untied": "Untied instead of tied weights",
+        "-vertex": "Clusters instead of coefficients as rows (vertex domain)",
+        "-kmeans": "Clusters by k-means as by the authors",
     }
-    for method, change in changes.items():
+    for ending, change in changes.items():
         gains = [
-            (one.name, one.gain(method, one.reference)) for one in table1 if method in one.cells
+            (one.name, one.gain(method, one.reference))
+            for one in experiments
+            if (method := one.reference + ending) in one.cells
         ]
         texts = [f"{name} {with_interval(gain)}" for name, gain in gains if gain and gain.std]
         yield f"- {change}, points: {'; '.join(texts) or 'not run yet'}."
