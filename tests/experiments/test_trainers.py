@@ -1,6 +1,8 @@
 """From a trial to its line."""
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -133,6 +135,19 @@ def test_nested_selection_chooses_by_validation_and_trains_again_on_both_parts(m
     assert line["value"] == np.mean(mean.argmax(1) == graphs.targets[split.test])
     assert has_settings(line, cell)
     assert not has_settings(line, replace(cell, settings={"members": 3, "networks": networks}))
+
+
+def test_a_line_names_the_source_code(monkeypatch, tmp_path):
+    from haarpool.experiments import trainers
+
+    source = line_of()["versions"]["source"]
+    package, copy = Path(trainers.__file__).parents[1], tmp_path / "haarpool"
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(trainers, "__file__", str(copy / "experiments" / "trainers.py"))
+    assert trainers._source() == source
+    with open(copy / "nn" / "pooling.py", "a", encoding="utf-8") as file:
+        file.write("# changed\n")
+    assert trainers._source() != source
 
 
 def test_an_error_is_a_line():

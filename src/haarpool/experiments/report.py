@@ -40,10 +40,10 @@ FILES = {"README.md": to_markdown, "report.html": to_html, "tables.tex": to_late
 DASH = "–"
 INTRODUCTION = (
     "Made by `haarpool reproduce --report` from the lines in this folder: each is one training on "
-    "one split, with its settings, versions and hashes of split and chains. `haarpool train` with "
-    "the settings of a line trains the same networks on the same device and with the same "
-    "versions; `seed` is the number of the repeat. For a mixture it is the seed of all its "
-    "networks, which train on two parts together.",
+    "one split, with its settings, versions, hashes of split and chains, and in newer lines a hash "
+    "of the source code. `haarpool train` with the settings of a line trains the same networks on "
+    "the same device and with the same versions; `seed` is the number of the repeat. For a mixture "
+    "and for nested selection it is the seed of all networks, which train on two parts together.",
     "± is the standard deviation between splits. The 95 % interval is mean ± t · s · sqrt(1/n + "
     "n_test/n_train) with the quantile t of Student's distribution with n − 1 degrees of freedom, "
     "after Nadeau and Bengio (2003): the training parts of random splits overlap, so the usual "

@@ -6,7 +6,9 @@ import platform
 import time
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from haarpool import __version__
@@ -79,14 +81,22 @@ def config_of(cell: Cell) -> dict[str, Any]:
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of everything that the numbers depend on."""
-    found = {"haarpool": __version__, "python": platform.python_version()}
+    """Return the versions of everything that the numbers depend on, and a hash of this package."""
+    found = {"haarpool": __version__, "source": _source(), "python": platform.python_version()}
     for name in _PACKAGES:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
     return found
+
+
+def _source() -> str:
+    """Return a hash of the Python files of this package, which change between two versions."""
+    folder, digest = Path(__file__).parents[1], sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def split_of(trial: Trial, graphs: Graphs) -> Split:
