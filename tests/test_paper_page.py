@@ -111,6 +111,19 @@ def test_gains_are_positive_where_pooling_is_better(tmp_path):
     assert "Of these 2 intervals 2 lie above zero, 0 below, and 0 contain it" in text
 
 
+def test_peers_by_the_recipes_of_their_authors(tmp_path):
+    from paper_page import read_experiments, recipe_line
+
+    values = {"gin-own": around(0.89), "sortpool-own": around(0.7), "gpool-own": around(0.5)}
+    write_lines(tmp_path, "table1", "MUTAG", values)  # gPool has no published number there
+    write_lines(tmp_path, "table1", "PROTEINS", {"gin-own": around(0.5, n=9)})  # not complete
+    table1 = [one for one in read_experiments(tmp_path) if one.table.name == "table1"]
+    assert recipe_line(table1) == (
+        "Peers by the recipes of their authors: our intervals contain 1 of 2 published numbers; "
+        "the others: SortPool on MUTAG, 70.0 ± 1.1 instead of 85.8."
+    )
+
+
 def test_deviation_by_chance_is_that_of_random_test_parts():
     from paper_page import chance_deviation
 
