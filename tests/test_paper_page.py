@@ -86,6 +86,23 @@ def test_the_best_peer_has_the_most_splits_and_no_result_chooses_our_network(tmp
     assert experiment(tmp_path, "NCI1").best_peer() is None
 
 
+def test_goals_that_are_reached_and_missed(tmp_path):
+    from paper_page import goal_lines, read_experiments
+
+    assert list(goal_lines(read_experiments(tmp_path))) == [
+        "Our goals: reached on none; missed on none.",
+        "Nested selection beside the mixture, points: not run yet.",
+    ]
+    values = {"best-mixture": around(0.85), "best-nested": around(0.86), "best": around(0.99)}
+    write_lines(tmp_path, "table1", "MUTAG", values)
+    write_lines(tmp_path, "table1", "NCI1", {"best-mixture": around(0.85)})
+    write_lines(tmp_path, "qm7", "QM7", {"best": around(2.4)}, metric="mae")
+    assert list(goal_lines(read_experiments(tmp_path))) == [
+        "Our goals: reached on NCI1 (84.5), QM7 (2.5); missed on MUTAG (90): 85.0 [83.9, 86.1].",
+        "Nested selection beside the mixture, points: MUTAG +1.0 [+1.0, +1.0].",
+    ]
+
+
 def test_missing_cells_are_dashes_and_few_splits_are_counted(tmp_path):
     from paper_page import read_experiments, reproduction_table
 

@@ -12,7 +12,8 @@ from haarpool.experiments.lines import has_settings
 from haarpool.experiments.table import Cell, Trial
 from haarpool.experiments.trainers import split_of, train_trial
 
-SMALL = {"arch": "GC8-HP-FC8", "epochs": 2, "batch_size": 32, "threads": 1}
+SMALL = {"arch": "GC8-HP-FC8", "epochs": 2, "batch_size": 32, "threads": 1, "monitor": "loss"}
+LAST = SMALL | {"monitor": "last"}
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +71,7 @@ def test_a_mixture_is_the_mean_of_its_networks_trained_on_both_parts(monkeypatch
         return runs[-1][1]
 
     monkeypatch.setattr(mixtures, "train_repeat", spy)
-    networks = {"one": SMALL, "other": SMALL | {"lr": 0.1}}
+    networks = {"one": LAST, "other": LAST | {"lr": 0.1}}
     cell = Cell("rings", "some", "random", {"members": 2, "networks": networks}, "mixture")
     line = train_trial(Trial(cell, 1), None, "cpu")
     assert line["status"] == "ok", line["reason"]
@@ -87,8 +88,9 @@ def test_a_mixture_is_the_mean_of_its_networks_trained_on_both_parts(monkeypatch
     assert has_settings(line, cell)
     for settings in (
         {"members": 3, "networks": networks},
-        {"members": 2, "networks": {"one": SMALL}},
-        {"members": 2, "networks": networks | {"other": SMALL | {"lr": 0.2}}},
+        {"members": 2, "networks": {"one": LAST}},
+        {"members": 2, "networks": networks | {"other": LAST | {"lr": 0.2}}},
+        {"members": 2, "networks": networks, "final_networks": 9},
     ):
         assert not has_settings(line, replace(cell, settings=settings))
 
@@ -103,8 +105,9 @@ def test_nested_selection_chooses_by_validation_and_trains_again_on_both_parts(m
         return runs[-1][1]
 
     monkeypatch.setattr(mixtures, "train_repeat", spy)
-    networks = {"one": SMALL, "other": SMALL | {"lr": 0.1}, "none": SMALL | {"lr": 1e-9}}
-    cell = Cell("rings", "some", "random", {"members": 2, "networks": networks}, "nested")
+    networks = {"one": LAST, "other": LAST | {"lr": 0.1}, "none": LAST | {"lr": 1e-9}}
+    settings = {"members": 2, "networks": networks, "final_networks": 5}
+    cell = Cell("rings", "some", "random", settings, "nested")
     line = train_trial(Trial(cell, 1), None, "cpu")
     assert line["status"] == "ok", line["reason"]
     graphs = read_graphs("rings")
@@ -127,14 +130,25 @@ def test_nested_selection_chooses_by_validation_and_trains_again_on_both_parts(m
     assert line["validation"] == line["candidates"]["+".join(line["chosen"])]["accuracy"]
     # Those that predict the test part for the line saw both parts.
     again = runs[3:]
+    assert set(line["chain_hashes"]) == set(line["chosen"])
     assert len(again) == len(line["chosen"])
     for run, trained in again:
         assert set(run.splits[0].train) == {*split.train, *split.validation}
-        assert len(trained.members) == -(-mixtures.NUM_NETWORKS // len(again))
+        assert len(trained.members) == {1: 5, 2: 3, 3: 2}[len(again)]
+    assert set(line["chosen"].values()) == {len(trained.members)}
     mean = np.mean([trained.result.predicted for _, trained in again], axis=0)
     assert line["value"] == np.mean(mean.argmax(1) == graphs.targets[split.test])
     assert has_settings(line, cell)
-    assert not has_settings(line, replace(cell, settings={"members": 3, "networks": networks}))
+    for change in ({"members": 3}, {"final_networks": 6}, {"networks": {"one": LAST}}):
+        assert not has_settings(line, replace(cell, settings=settings | change))
+
+
+@pytest.mark.parametrize("trainer", ["mixture", "nested"])
+def test_networks_that_train_on_validation_graphs_keep_the_last_epoch(trainer):
+    settings = {"members": 2, "networks": {"one": SMALL}, "final_networks": 5}
+    line = train_trial(Trial(Cell("rings", "some", "random", settings, trainer), 0), None, "cpu")
+    assert line["status"] == "failed"
+    assert 'expected monitor="last"' in line["reason"]
 
 
 def test_a_line_names_the_source_code(monkeypatch, tmp_path):

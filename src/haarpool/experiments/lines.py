@@ -113,8 +113,11 @@ def has_settings(line: Line, cell: Cell) -> bool:
     if not isinstance(made, Mapping):
         return False
     if networks := cell.networks:
-        return made.keys() == networks.keys() and all(
-            _is_same_network(made[name], one) for name, one in networks.items()
+        others = cell.mixture_settings
+        return (
+            made.keys() == networks.keys() | others.keys()
+            and all(made[name] == value for name, value in others.items())
+            and all(_is_same_network(made[name], one) for name, one in networks.items())
         )
     return _is_same_network(made, cell) if cell.is_network else bool(made == dict(cell.settings))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 from math import ceil
@@ -13,6 +13,7 @@ import numpy as np
 from haarpool._types import Floats, Ints
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split
+from haarpool.errors import HaarPoolError
 from haarpool.experiments.lines import Line, network_config
 from haarpool.experiments.table import Cell, Trial
 from haarpool.training.devices import ProcessGroup, device_name, find_device
@@ -20,8 +21,6 @@ from haarpool.training.metrics import SCORES, scores_of
 from haarpool.training.run import RepeatResult, Run, start_run
 from haarpool.training.train import train_repeat
 from haarpool.training.trained_model import average
-
-NUM_NETWORKS = 9  # of the kinds that were chosen, together; or the next number that they divide
 
 
 class TrainedKind(NamedTuple):
@@ -45,7 +44,7 @@ def train_mixture(trial: Trial, graphs: Graphs, split: Split, device: str) -> Li
     """
     cells, joined = trial.cell.networks, _with_validation(split)
     kinds = {name: _train(cell, trial.seed, graphs, joined, device) for name, cell in cells.items()}
-    line = _line(list(kinds.values()), graphs, split)
+    line = _line(kinds, graphs, split)
     metric = line["metric"]
     alone = {
         name: [one.test[metric] for one in kind.result.members] for name, kind in kinds.items()
@@ -58,8 +57,8 @@ def train_nested(trial: Trial, graphs: Graphs, split: Split, device: str) -> Lin
 
     Candidates are all kinds and all mixtures of them. They train on the training part; the one with
     the lowest log loss in the validation part is chosen. (Small parts have few different
-    accuracies.) Then `NUM_NETWORKS` networks of the chosen kinds train on both parts, and they
-    alone predict the test part for the line.
+    accuracies.) Then "final_networks" networks, or a few more to have as many of each chosen kind,
+    train on both parts. Only these predict the test part for the line.
     """
     cells, targets = trial.cell.networks, graphs.targets
     assert targets is not None
@@ -67,14 +66,14 @@ def train_nested(trial: Trial, graphs: Graphs, split: Split, device: str) -> Lin
     predicted = {name: kind.validation for name, kind in kinds.items()}
     candidates = dict(score_mixtures(predicted, targets[split.validation]))
     chosen = min(candidates, key=lambda names: candidates[names]["log_loss"])
-    again, joined = [], _with_validation(split)
+    number = ceil(trial.cell.settings["final_networks"] / len(chosen))
+    again, joined = dict[str, TrainedKind](), _with_validation(split)
     for name in chosen:
-        members = {"ensemble": ceil(NUM_NETWORKS / len(chosen))}
-        cell = replace(cells[name], settings={**cells[name].settings, **members})
-        again.append(_train(cell, trial.seed, graphs, joined, device))
+        cell = replace(cells[name], settings={**cells[name].settings, "ensemble": number})
+        again[name] = _train(cell, trial.seed, graphs, joined, device)
     return _line(again, graphs, split) | {
         "validation": candidates[chosen]["accuracy"],
-        "chosen": list(chosen),
+        "chosen": dict.fromkeys(chosen, number),
         "candidates": {"+".join(names): scores for names, scores in candidates.items()},
     }
 
@@ -113,21 +112,25 @@ def _with_validation(split: Split) -> Split:
 def _train(cell: Cell, seed: int, graphs: Graphs, split: Split, device: str) -> TrainedKind:
     group = ProcessGroup(device=find_device(device))
     config = replace(network_config(cell), seed=seed)
+    if config.monitor != "last":  # validation graphs that are trained on must not choose an epoch
+        raise HaarPoolError('monitor="last" for each kind', config.monitor, "change its settings")
     run = start_run(graphs, config, group, progress=False, splits=[split])
     trained = train_repeat(run, 0)
     validation = average(np.stack([member.validation for member in trained.members]))
     return TrainedKind(run, trained.result, validation)
 
 
-def _line(kinds: Sequence[TrainedKind], graphs: Graphs, split: Split) -> dict[str, Any]:
+def _line(kinds: Mapping[str, TrainedKind], graphs: Graphs, split: Split) -> dict[str, Any]:
     """Return the result of the mean prediction of some kinds."""
-    run, targets = kinds[-1].run, graphs.targets
+    runs, targets = {name: kind.run for name, kind in kinds.items()}, graphs.targets
+    first = next(iter(runs.values()))
     assert targets is not None
-    mean = average(np.stack([kind.result.predicted for kind in kinds]))
-    scores = scores_of(run.network.task, mean, targets[split.test])
-    metric = SCORES[run.network.task][0]
+    mean = average(np.stack([kind.result.predicted for kind in kinds.values()]))
+    scores = scores_of(first.network.task, mean, targets[split.test])
+    metric = SCORES[first.network.task][0]
+    hashes = {name: None if run.chains is None else run.chains.digest for name, run in runs.items()}
     return {
         "metric": metric, "value": scores[metric], "scores": {"test": scores},
-        "chain_hash": None if run.chains is None else run.chains.digest,
-        "device": device_name(run.group.device),
+        "chain_hash": next(iter(hashes.values())), "chain_hashes": hashes,
+        "device": device_name(first.group.device),
     }  # fmt: skip

@@ -35,9 +35,9 @@ SUM: dict[str, Any] = {
 DISTANCES = (
     "`--arch haarsum:width=128`. Features: elements, distances to other atoms by element; edges "
     "have Gaussians of distances. Settings chosen by the validation error of the first random "
-    "split, of this network and of prototypes without pooling, which are not in the lines. After "
-    "the first run, where three of forty trainings diverged, the learning rate was halved, and "
-    "validation chooses the epoch."
+    "split, of this network and of prototypes without pooling, which are not in the lines; that "
+    "validation part contains test graphs of other splits. After the first run, where three of "
+    "forty trainings diverged, the learning rate was halved, and validation chooses the epoch."
 )
 
 NETWORKS: dict[Method, dict[str, Any]] = {

@@ -91,6 +91,12 @@ class Cell:
         }
 
     @property
+    def mixture_settings(self) -> dict[str, Any]:
+        """Settings of several kinds of networks that are not those of a kind."""
+        of_kinds = ("networks", "members")
+        return {name: value for name, value in self.settings.items() if name not in of_kinds}
+
+    @property
     def key(self) -> tuple[str, str, str]:
         """Dataset, method and protocol, which are unique in a table."""
         return self.dataset, self.method, self.protocol
@@ -183,7 +189,8 @@ class Table:
             few = {"epochs": QUICK_EPOCHS}
             if cell.networks:
                 networks = cell.settings["networks"].items()
-                return {"members": 2, "networks": {name: {**one, **few} for name, one in networks}}
+                short_networks = {name: {**one, **few} for name, one in networks}
+                return {**cell.settings, "members": 2, "networks": short_networks}
             return {**cell.settings, **few} if cell.is_network else cell.settings
 
         cells = [replace(cell, settings=short(cell)) for cell in self.cells]

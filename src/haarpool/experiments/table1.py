@@ -107,9 +107,10 @@ METHODS = (
     Method("best-nested", "haarpool, nested selection",
            "Chosen anew for each split: two networks of each kind (default, 128 wide, with walks "
            "as features, three levels) train on its training part, and of the kinds and all their "
-           "mixtures the one with the lowest log loss in its validation part is taken. Nine or "
-           "ten networks of the chosen kinds then train on both parts. Declared after the results "
-           "of the mixture were seen."),
+           "mixtures the one with the lowest log loss in its validation part is taken. Nine to "
+           "twelve networks, as many of each chosen kind, then train on both parts. Declared after "
+           "the results of the mixture were seen, first for the three datasets where it misses our "
+           "goal, and for all after NCI109 was seen."),
     Method("best-nested-no-pooling", "haarpool, nested selection without pooling",
            "The same with 0 levels, so of three kinds: what pooling adds."),
     Method("best-mixture", "haarpool, mixture of 9",
@@ -277,12 +278,12 @@ def _mixture(**sizes: int) -> Settings:
     return {"members": 3, "networks": networks}
 
 
-def _grid(**sizes: int) -> Settings:
+def _grid(*, pooling: bool) -> Settings:
     """Return the kinds of networks among which validation chooses."""
-    networks = _mixture(**sizes)["networks"]
-    if not sizes:
+    networks = (_mixture() if pooling else _mixture(levels=0))["networks"]
+    if pooling:
         networks |= {"three levels": {**BEST, "threads": 1, "arch": "haarnet:levels=3"}}
-    return {"members": 2, "networks": networks}
+    return {"members": 2, "networks": networks, "final_networks": 9}
 
 
 def _cells() -> Iterator[Cell]:
@@ -320,8 +321,8 @@ def _cells() -> Iterator[Cell]:
         settings = _mixture(levels=0)
         yield Cell(dataset, "best-mixture-no-pooling", "random", settings, trainer="mixture")
     for dataset in DATASETS:
-        yield Cell(dataset, "best-nested", "random", _grid(), trainer="nested")
-        settings = _grid(levels=0)
+        yield Cell(dataset, "best-nested", "random", _grid(pooling=True), trainer="nested")
+        settings = _grid(pooling=False)
         yield Cell(dataset, "best-nested-no-pooling", "random", settings, trainer="nested")
 
 
@@ -330,8 +331,9 @@ TABLE = Table(
     "Table 1: graph classification, test accuracy in per cent",
     "Every method is trained by the same engine on the same splits: 80 % training, 10 % "
     "validation, 10 % test, or ten stratified folds with the next fold as validation part. "
-    "Validation chooses the epoch; the default network of haarpool keeps the last one, and a "
-    "mixture trains on the validation part too. The test part is read once. Peers read labels of "
+    "Validation chooses the epoch; the default network of haarpool keeps the last one, and the "
+    "networks of a mixture, also of a chosen one, train on the validation part too. The test part "
+    "is read once. Peers read labels of "
     "nodes, as HaarPool does; the default also degrees and labels of edges. Networks of the same "
     "convolutions have the settings that the paper gives for HaarPool: widths, batch size, "
     "learning rate, weight decay, epochs and patience. The default network of haarpool was chosen "

@@ -72,7 +72,7 @@ def describe(error: Exception) -> str:
 def config_of(cell: Cell) -> dict[str, Any]:
     """Return the settings of a cell as plain values; of several networks, those of each."""
     if networks := cell.networks:
-        return {name: config_of(one) for name, one in networks.items()}
+        return {name: config_of(one) for name, one in networks.items()} | cell.mixture_settings
     if not cell.is_network:
         return dict(cell.settings)
     config: dict[str, Any] = network_config(cell).to_json()

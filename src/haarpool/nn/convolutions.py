@@ -1,6 +1,6 @@
 """The convolutions of architecture strings: those of PyG, each with edge weights.
 
-With lists or matrices of neighbours GC, GIN and SAGE sum over these (`haarpool.nn.neighbours`),
+With lists or matrices of neighbours all but CHEB and GAT sum over these (`haarpool.nn.neighbours`),
 which is faster and gives the same bits each time; otherwise PyG scatters.
 
 The weights of a coarse graph count the edges between clusters, and after a soft assignment nearly
