@@ -113,7 +113,7 @@ def goal_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
         method = one.best_of_ours()
         for part, goal in GOALS[one.name].items() if method else ():
             value = one.measured(method, part)
-            name = f"{one.name}, {part}" if part else one.name
+            name = f"{one.name} {part}".strip()
             if one.sign * (value.mean - goal) >= 0:
                 reached.append(f"{name} ({goal:g})")
             else:
