@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from haarpool.datasets import read_graphs
+from haarpool.experiments import mixtures, trainers
 from haarpool.experiments.lines import has_settings
 from haarpool.experiments.table import Cell, Trial
 from haarpool.experiments.trainers import split_of, train_trial
@@ -19,6 +20,19 @@ LAST = SMALL | {"monitor": "last"}
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The runs of a mixture with their trained repeats, in the order of training."""
+    trained, train = [], mixtures.train_repeat
+
+    def train_and_keep(run, repeat):
+        trained.append((run, train(run, repeat)))
+        return trained[-1][1]
+
+    monkeypatch.setattr(mixtures, "train_repeat", train_and_keep)
+    return trained
 
 
 def line_of(seed=0, protocol="random", trainer="network", dataset="rings", **settings):
@@ -61,16 +75,7 @@ def test_an_ensemble_has_the_scores_of_its_members():
     assert "members" not in line_of()
 
 
-def test_a_mixture_is_the_mean_of_its_networks_trained_on_both_parts(monkeypatch):
-    from haarpool.experiments import mixtures
-
-    runs, train = [], mixtures.train_repeat
-
-    def spy(run, repeat):
-        runs.append((run, train(run, repeat)))
-        return runs[-1][1]
-
-    monkeypatch.setattr(mixtures, "train_repeat", spy)
+def test_a_mixture_is_the_mean_of_its_networks_trained_on_both_parts(runs):
     networks = {"one": LAST, "other": LAST | {"lr": 0.1}}
     cell = Cell("rings", "some", "random", {"members": 2, "networks": networks}, "mixture")
     line = train_trial(Trial(cell, 1), None, "cpu")
@@ -95,16 +100,7 @@ def test_a_mixture_is_the_mean_of_its_networks_trained_on_both_parts(monkeypatch
         assert not has_settings(line, replace(cell, settings=settings))
 
 
-def test_nested_selection_chooses_by_validation_and_trains_again_on_both_parts(monkeypatch):
-    from haarpool.experiments import mixtures
-
-    runs, train = [], mixtures.train_repeat
-
-    def spy(run, repeat):
-        runs.append((run, train(run, repeat)))
-        return runs[-1][1]
-
-    monkeypatch.setattr(mixtures, "train_repeat", spy)
+def test_nested_selection_chooses_by_validation_and_trains_again_on_both_parts(runs):
     networks = {"one": LAST, "other": LAST | {"lr": 0.1}, "none": LAST | {"lr": 1e-9}}
     settings = {"members": 2, "networks": networks, "final_networks": 5}
     cell = Cell("rings", "some", "random", settings, "nested")
@@ -152,8 +148,6 @@ def test_networks_that_train_on_validation_graphs_keep_the_last_epoch(trainer):
 
 
 def test_a_line_names_the_source_code(monkeypatch, tmp_path):
-    from haarpool.experiments import trainers
-
     source = line_of()["versions"]["source"]
     package, copy = Path(trainers.__file__).parents[1], tmp_path / "haarpool"
     shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
