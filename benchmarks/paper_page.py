@@ -292,8 +292,7 @@ def methods_table(experiments: Sequence[Experiment]) -> str:
         ["HaarPool, measured", *(spread(one.measured(reference)) for one in table1)],
     ]
     ours = [DEFAULT + NO_POOLING, DEFAULT]
-    complete = [name for name in table1[0].ours if all(one.complete(name) for one in table1)]
-    if MIXTURE in complete:
+    if all(one.complete(MIXTURE) for one in table1):
         ours += [MIXTURE + NO_POOLING, MIXTURE]
     for name in (*best_peers(table1)[:PEERS_OF_README], *ours):
         title = table1[0].methods[name].title
