@@ -305,6 +305,7 @@ def test_matrices_of_neighbours_give_the_same(token):
 
 @pytest.mark.parametrize("token", ["DP", "STRUCT"])
 def test_networks_behind_soft_assignments_multiply_matrices(token, monkeypatch):
+    torch.manual_seed(0)
     model = build_model(f"GC8-{token}-2SAGE8-{token}-GC8-AP-FC8", FEATURES, 2, num_clusters=5)
     model, batch = model.eval(), batch_for(model, (3, 9, 6))
     multiplied = model(batch)
