@@ -20,8 +20,11 @@ def random_input(seed, num_nodes, num_edges, ties, device):
     x = torch.randn(num_nodes, WIDTH, generator=rng)
     if ties:
         x = torch.ones_like(x)  # scores depend on the number of edges into a node alone
-    edges = torch.randint(num_nodes, (2, num_edges), generator=rng)
     batch = torch.randint(4, (num_nodes,), generator=rng).sort().values
+    source = torch.randint(num_nodes, (num_edges,), generator=rng)
+    sizes, first = batch.bincount()[batch], torch.searchsorted(batch, batch)
+    offset = torch.rand(num_edges, generator=rng) * sizes[source]  # edges stay in their graph
+    edges = torch.stack([source, first[source] + offset.long()])
     return x.to(device).requires_grad_(), edges.to(device), batch.to(device)
 
 
