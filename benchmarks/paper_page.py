@@ -1,4 +1,4 @@
-"""Write what of the paper reproduces: tables of README.md and docs/paper.md, and a figure.
+"""Write what of the paper reproduces: tables of README.md and of two pages in docs/, and a figure.
 
     python benchmarks/paper_page.py
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from statistics import mean
@@ -32,7 +32,8 @@ from paper_results import (
     verdict,
 )
 
-RESULTS, PAGES = Path("results"), (Path("README.md"), Path("docs/paper.md"))
+RESULTS = Path("results")
+PAGES = (Path("README.md"), Path("docs/paper.md"), Path("docs/paper_details.md"))
 FIGURE = "table1.png"
 PEERS_OF_README = 2
 OWN_RECIPE = "-own"  # end of the name of a row
@@ -190,6 +191,21 @@ def reason_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
 
 def recipe_line(table1: Sequence[Experiment]) -> str:
     """Say which published numbers peers reach by the recipes of their authors."""
+    verdicts = recipe_verdicts(table1)
+    outside = [text for text, is_inside in verdicts.items() if not is_inside]
+    return f"{count_recipes(verdicts)}{'; the others: ' * bool(outside)}{'; '.join(outside)}."
+
+
+def count_recipes(verdicts: Mapping[str, bool]) -> str:
+    """Say how many published numbers peers reach by the recipes of their authors."""
+    return (
+        "Peers by the recipes of their authors: our intervals contain "
+        f"{sum(verdicts.values())} of {len(verdicts)} published numbers"
+    )
+
+
+def recipe_verdicts(table1: Sequence[Experiment]) -> dict[str, bool]:
+    """Return whether our interval contains the published number, by peer and dataset."""
     verdicts = {}
     for one in table1:
         for method in one.cells:
@@ -198,12 +214,7 @@ def recipe_line(table1: Sequence[Experiment]) -> str:
                 title = one.methods[method].title.removesuffix(", own recipe")
                 text = f"{title} on {one.name}, {spread(value)} instead of {published}"
                 verdicts[text] = value.contains(published.value)
-    outside = [text for text, is_inside in verdicts.items() if not is_inside]
-    return (
-        "Peers by the recipes of their authors: our intervals contain "
-        f"{len(verdicts) - len(outside)} of {len(verdicts)} published numbers"
-        f"{'; the others: ' * bool(outside)}{'; '.join(outside)}."
-    )
+    return verdicts
 
 
 def ended_with_one_class(one: Experiment) -> str:
@@ -218,25 +229,43 @@ def ended_with_one_class(one: Experiment) -> str:
 
 
 def pooling_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
-    """Yield what pooling adds, a line per method, and in how many comparisons it is better."""
-    lines, signs = defaultdict(list), list[int]()
+    """Yield what pooling adds, a line per method."""
+    for title, gains in pooling_gains(experiments).items():
+        texts = [f"{name} {with_interval(gain)}" for name, gain in gains.items()]
+        yield f"- {title}: {'; '.join(texts) or 'not run yet'}."
+
+
+def pooling_gains(experiments: Sequence[Experiment]) -> dict[str, dict[str, Estimate]]:
+    """Return what pooling adds, by method and dataset."""
+    gains = defaultdict(dict)
     for one in experiments:
         pairs = {one.reference: "sum"} | {name: name + NO_POOLING for name in one.ours}
         for method, other in pairs.items():
             if {method, other} <= one.cells.keys():
                 unit = SHORT_NAMES.get(one.metric, "points")
                 without = "the same without pooling" if method in one.ours else "a global sum"
-                texts = lines[f"{one.methods[method].title} beside {without}, {unit}"]
+                row = gains[f"{one.methods[method].title} beside {without}, {unit}"]
                 if gain := one.gain(method, other):
-                    texts.append(f"{one.name} {with_interval(gain)}")
-                    signs.append((gain.mean > gain.half) - (gain.mean < -gain.half))
-    for title, texts in lines.items():
-        yield f"- {title}: {'; '.join(texts) or 'not run yet'}."
-    yield (
-        f"\nOf these {len(signs)} intervals {signs.count(1)} lie above zero, {signs.count(-1)} "
-        f"below, and {signs.count(0)} contain it: there the splits do not tell whether "
-        "pooling helps."
+                    row[one.name] = gain
+    return gains
+
+
+def count_gains(gains: Iterable[Estimate]) -> str:
+    """Say in how many comparisons pooling is better."""
+    signs = [(gain.mean > gain.half) - (gain.mean < -gain.half) for gain in gains]
+    return (
+        f"With Haar pooling, networks are better than without it in {signs.count(1)} of "
+        f"{len(signs)} comparisons, worse in {signs.count(-1)}, not told apart in {signs.count(0)}"
     )
+
+
+def short_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
+    """Yield the results in short: peers, our best network, what pooling adds."""
+    table1 = [one for one in experiments if one.table.name == "table1"]
+    gains = [gain for row in pooling_gains(experiments).values() for gain in row.values()]
+    yield f"- {count_recipes(recipe_verdicts(table1))}."
+    yield f"- {ours_against_published(experiments)}"
+    yield f"- {count_gains(gains)}."
 
 
 def claim_lines(results: Path) -> Iterator[str]:
@@ -347,7 +376,7 @@ def make_tables(results: Path) -> dict[str, str]:
     return {
         "methods of the paper": methods_table(experiments),
         "reproduction": reproduction_table(experiments),
-        "ours against published": ours_against_published(experiments),
+        "in short": "\n".join(short_lines(experiments)),
         "goals": "\n".join(goal_lines(experiments)),
         "spread": spread_table(experiments),
         "reasons": "\n".join(reason_lines(experiments)),
