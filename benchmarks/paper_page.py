@@ -16,9 +16,10 @@ from pathlib import Path
 from statistics import mean
 
 from common import markdown, write_tables
-from haarpool.experiments.report import DASH, format_number, predicts_one_class
+from haarpool.experiments.document import DASH
 from haarpool.experiments.statistics import Estimate, estimate, paired_difference
 from haarpool.experiments.table import NO_POOLING, REPEATS
+from haarpool.experiments.table_report import format_number, predicts_one_class
 from haarpool.training.metrics import SHORT_NAMES
 from paper_figure import Point, Row, draw_scores
 from paper_results import (

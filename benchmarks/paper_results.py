@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from haarpool.experiments.lines import Line, ResultLines
-from haarpool.experiments.report import TableReport
 from haarpool.experiments.statistics import Estimate, estimate, paired_difference
 from haarpool.experiments.table import NO_POOLING, REPEATS, Cell, Published, find_table
+from haarpool.experiments.table_report import TableReport
 from haarpool.training.metrics import LOWER_IS_BETTER
 
 METRICS = {"table1": "accuracy", "triangles": "accuracy", "qm7": "mae"}
@@ -131,7 +131,7 @@ def is_ours(method: str) -> bool:
 
 def read_report(results: Path, name: str) -> TableReport:
     """Return the report on a table from its lines."""
-    return TableReport(find_table(name), list(ResultLines(results, name).read().values()))
+    return TableReport(find_table(name), ResultLines(results, name).read())
 
 
 def read_experiments(results: Path) -> list[Experiment]:

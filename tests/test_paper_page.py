@@ -155,7 +155,7 @@ def test_deviation_by_chance_is_that_of_random_test_parts():
 
 
 def test_networks_that_give_all_graphs_one_class():
-    from haarpool.experiments.report import predicts_one_class
+    from haarpool.experiments.table_report import predicts_one_class
 
     target = np.array([0, 0, 0, 1, 1])
     for output, expected in (([1, 1, 1, 1, 1], True), ([0, 0, 1, 1, 0], False)):

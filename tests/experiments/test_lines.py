@@ -6,7 +6,13 @@ import math
 import pytest
 
 from haarpool.errors import HaarPoolError
-from haarpool.experiments.lines import ResultLines, has_settings, missing_trials, network_config
+from haarpool.experiments.lines import (
+    ResultLines,
+    current_lines,
+    has_settings,
+    missing_trials,
+    network_config,
+)
 from haarpool.experiments.table import find_table
 
 TABLE = find_table("table1").select(["MUTAG"], ["haarpool"], ["random"])
@@ -18,33 +24,41 @@ def line(seed=0, status="ok", **others):
     config = network_config(CELL).to_json()
     return {
         "dataset": dataset, "method": method, "protocol": protocol, "seed": seed,
-        "status": status, "value": 0.8, "config": config, **others,
+        "status": status, "metric": "accuracy", "value": 0.8, "sizes": [8, 1, 1], "config": config,
+        **others,
     }  # fmt: skip
 
 
-def seeds(trials):
-    return [trial.seed for trial in trials]
+def missing(results, repeats, *, retry=False):
+    current = current_lines(TABLE, results.read())
+    return [trial.seed for trial in missing_trials(TABLE, current, repeats, retry)]
+
+
+def values(results):
+    return [one["value"] for one in current_lines(TABLE, results.read()).values()]
 
 
 def test_finished_trials_are_left_out_and_failed_ones_unless_retried(tmp_path):
     results = ResultLines(tmp_path, "table1")
     results.append(line(0))
     results.append(line(2, "failed", reason="x"))
-    assert seeds(missing_trials(TABLE, results.read(), 4, retry=False)) == [1, 3]
-    assert seeds(missing_trials(TABLE, results.read(), 4, retry=True)) == [1, 2, 3]
+    assert missing(results, 4) == [1, 3]
+    assert missing(results, 4, retry=True) == [1, 2, 3]
     results.append(line(2))  # the last line counts
-    assert seeds(missing_trials(TABLE, results.read(), 4, retry=True)) == [1, 3]
+    assert missing(results, 4, retry=True) == [1, 3]
     assert (tmp_path / "table1" / "MUTAG.jsonl").is_file()
 
 
-def test_a_failure_does_not_hide_a_result_with_the_same_settings(tmp_path):
+def test_the_last_line_counts_unless_it_failed_or_has_other_settings(tmp_path):
     results = ResultLines(tmp_path, "table1")
-    results.append(line(0))
-    results.append(line(0, "failed", reason="x"))
-    assert [one["status"] for one in results.read().values()] == ["ok"]
+    results.append(line(0, value=0.7))
+    results.append(line(0, value=0.8))
+    results.append(line(0, "failed", reason="x", value=None))
     other = network_config(CELL).to_json() | {"lr": 0.5}
-    results.append(line(0, "failed", reason="x", config=other))
-    assert [one["status"] for one in results.read().values()] == ["failed"]
+    results.append(line(0, config=other, value=0.9))
+    results.append(line(0, config=other, value=None, status="failed", reason="x"))
+    assert values(results) == [0.8]
+    assert len(results.read()) == 5
 
 
 def test_other_settings_are_run_again(tmp_path):
@@ -54,7 +68,7 @@ def test_other_settings_are_run_again(tmp_path):
     results.append(line(1, config=config | {"setting_of_the_future": 1}))
     older = {name: value for name, value in config.items() if name != "pooling"}
     results.append(line(2, config=older))  # a version without this setting
-    assert seeds(missing_trials(TABLE, results.read(), 3, retry=False)) == [0, 1]
+    assert missing(results, 3) == [0, 1]
 
 
 def test_an_incomplete_line_is_left_out_and_the_next_one_is_whole(tmp_path):
@@ -63,20 +77,49 @@ def test_an_incomplete_line_is_left_out_and_the_next_one_is_whole(tmp_path):
     path = tmp_path / "table1" / "MUTAG.jsonl"
     path.write_bytes(path.read_bytes() + json.dumps(line(1)).encode()[:40])
     results.append(line(2))
-    assert sorted(key[-1] for key in results.read()) == [0, 2]
+    assert [one["seed"] for one in results.read()] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"dataset": ["MUTAG"]}, {"method": None}, {"seed": "x"}, {"status": 1}, {"config": None},
+        {"metric": None}, {"value": None}, {"value": "0.8"}, {"sizes": None}, {"sizes": [8, 1]},
+        {"sizes": [8, 1, None]},
+    ],
+)  # fmt: skip
+def test_damaged_lines_are_left_out(tmp_path, damage):
+    results = ResultLines(tmp_path, "table1")
+    results.append(line(0))
+    path = tmp_path / "table1" / "MUTAG.jsonl"
+    for text in (json.dumps(line(1) | damage), "[]", "null", '"dataset"'):
+        path.write_text(path.read_text() + text + "\n")
+    assert [one["seed"] for one in results.read()] == [0]
+
+
+def test_lines_without_the_parts_of_their_table_do_not_count(tmp_path):
+    table = find_table("triangles")
+    cell = table.cells[0]
+    names = dict(zip(("dataset", "method", "protocol"), cell.key, strict=True))
+    config = network_config(cell).to_json()
+    parts = dict.fromkeys(table.parts, 0.5)
+    lines = [line(seed, config=config, **names) for seed in range(2)]
+    lines[1]["parts"] = parts
+    assert [key[-1] for key in current_lines(table, lines)] == [1]
 
 
 def test_numbers_that_are_not_finite_are_null(tmp_path):
     results = ResultLines(tmp_path, "table1")
-    results.append(line(0, scores={"test": {"r2": math.nan}}, sizes=(1, math.inf)))
-    (read,) = results.read().values()
-    assert (read["scores"], read["sizes"]) == ({"test": {"r2": None}}, [1, None])
+    results.append(line(0, scores={"test": {"r2": math.nan}}, history=(1, math.inf)))
+    (read,) = results.read()
+    assert (read["scores"], read["history"]) == ({"test": {"r2": None}}, [1, None])
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "table1").write_text("a file")
-    with pytest.raises(HaarPoolError, match="a folder that can be written"):
-        ResultLines(tmp_path, "table1").append(line())
+    for call in (lambda results: results.append(line()), ResultLines.make_folder):
+        with pytest.raises(HaarPoolError, match="a folder that can be written"):
+            call(ResultLines(tmp_path, "table1"))
 
 
 def test_settings_that_a_line_leaves_out_count_as_their_defaults():

@@ -1,6 +1,7 @@
 """Calls in processes that may die."""
 
 import os
+from multiprocessing import resource_tracker
 
 import pytest
 
@@ -35,10 +36,11 @@ def test_a_process_is_not_used_again_after_a_failure():
 
 @pytest.mark.slow
 def test_no_process_is_left_when_the_caller_stops():
+    resource_tracker.ensure_running()  # multiprocessing starts it once; it stays
     before = set(children_of(os.getpid()))
     calls = run_in_processes(abs, [-1, -2, -3, -4], 2)
     next(calls)
     started = set(children_of(os.getpid())) - before
+    assert len(started) == 2
     calls.close()
-    left = [pid for pid in started if is_alive(pid)]
-    assert len(left) <= 1  # the resource tracker of multiprocessing, which all processes share
+    assert not [pid for pid in started if is_alive(pid)]

@@ -57,21 +57,24 @@ def test_numbers_intervals_and_published_values(folder):
 
 def test_missing_failed_and_outdated_lines_are_named(folder):
     text = write_report(folder)[0].read_text()
-    assert "NCI1, gpool, random, split 0 failed: out of memory" in text
+    assert "NCI1, gPool, random, split 0 failed: out of memory" in text
     assert row(text, "gPool")[3] == "failed"
-    assert "NCI1, sagpool, random: 9 of 10 trials not run yet." in text
-    assert "PROTEINS, random: not run yet: haarpool, haarpool-untied, gin" in text
-    assert "1 lines were made with other settings and are left out." in text
+    assert "NCI1, SAGPool, random: 9 of 10 trials not run yet." in text
+    assert "PROTEINS, random: not run yet: HaarPool; HaarPool, untied; GIN;" in text
+    assert "Lines of other settings, or replaced by later ones, left out: 1." in text
+    assert "- GIN (`gin`). Convolutions," in text
+    assert "different machines" not in text
 
 
 def test_failures_are_told_once_if_only_numbers_differ(folder):
     results = ResultLines(folder, "table1")
     for seed in (3, 4, 6):
-        reason = f"got nan in epoch {30 + seed}" if seed < 6 else "out of memory"
+        reason = f"got nan in step {1.5 * 300**seed:,}" if seed < 6 else "out of memory"
         results.append(line("NCI1", "gpool", seed, None, status="failed", reason=reason))
     text = write_report(folder)[0].read_text()
-    assert "- NCI1, gpool, random, splits 0, 6 failed, the first one: out of memory\n" in text
-    assert "- NCI1, gpool, random, splits 3, 4 failed, the first one: got nan in epoch 33\n" in text
+    assert "- NCI1, gPool, random, splits 0, 6 failed, the first one: out of memory\n" in text
+    first = "the first one: got nan in step 40,500,000.0\n"
+    assert f"- NCI1, gPool, random, splits 3, 4 failed, {first}" in text
 
 
 @pytest.mark.parametrize("num_classes", [2, 3])
@@ -85,7 +88,7 @@ def test_networks_that_predict_one_class_are_named(tmp_path, num_classes):
         results.append(line("MUTAG", "gin", seed, scores["accuracy"], **test))
     text = write_report(tmp_path)[0].read_text()
     text = text.split("Networks that predict one class")[1].split("###")[0]
-    assert text.strip().splitlines()[1:] == ["", "- MUTAG, gin, random: splits 0, 2."]
+    assert text.strip().splitlines()[1:] == ["", "- MUTAG, GIN, random: splits 0, 2."]
 
 
 def test_without_networks_that_predict_one_class(folder):
@@ -194,14 +197,14 @@ def write_errors(folder, method, protocol, errors):
         )
 
 
-def test_what_pooling_adds_to_errors_is_below_zero(tmp_path):
+def test_a_lower_error_is_a_gain(tmp_path):
     for method, mae in (("best", 2.5), ("best-no-pooling", 3.0)):
         for protocol in ("random", "given"):
             write_errors(tmp_path, method, protocol, [mae])
     text = write_report(tmp_path)[0].read_text().split("What pooling adds")[1]
-    assert "below zero, pooling is better" in text
+    assert "above zero, pooling is better" in text
     for protocol in ("random", "given"):
-        assert row(text, "HaarSumNet", protocol)[2:] == ["-0.50 (–, n = 1)"]
+        assert row(text, "HaarSumNet", protocol)[2:] == ["+0.50 (–, n = 1)"]
 
 
 def test_trials_of_the_same_fold_are_averaged(tmp_path):
@@ -227,8 +230,8 @@ def test_trials_of_the_same_fold_are_averaged(tmp_path):
     pooling = pooling.split("What pooling adds")[1]
     for protocol in ("random", "given"):
         assert row(pooling, "HaarSumNet", protocol)[2] == "0.00 (0.00 to 0.00)"
-    assert "QM7, default, given: 3 of 10 trials not run yet." in text
-    assert "QM7, best, given:" not in text
+    assert "QM7, haarpool, default, given: 3 of 10 trials not run yet." in text
+    assert "QM7, HaarSumNet, given:" not in text
 
 
 def test_zero_has_no_sign(folder):
@@ -238,6 +241,48 @@ def test_zero_has_no_sign(folder):
     text = write_report(folder)[0].read_text()
     assert row(text, "SortPool", "random")[5] == "0.0 (-0.1 to 0.0)"
     assert "-0.0" not in text
+
+
+def test_trials_on_different_machines_are_named(folder):
+    for seed in range(10):
+        device, chains = ("cpu", "a") if seed < 3 else ("cuda", "b" if seed < 8 else "c")
+        shared = {"device": device, "chain_hash": chains}
+        ResultLines(folder, "table1").append(line("MUTAG", "sortpool", seed, 0.8, **shared))
+    text = write_report(folder)[0].read_text()
+    assert "- MUTAG, SortPool, random: cpu 3, cuda 7, 3 sets of chains.\n" in text
+    assert "- MUTAG, GIN, random: " not in text
+
+
+def test_lines_of_other_tables_and_settings_change_nothing(folder):
+    before = row(write_report(folder)[0].read_text(), "HaarPool", "random")
+    results = ResultLines(folder, "table1")
+    for seed in range(2):
+        config = network_config(CELLS["MUTAG", "haarpool", "random"]).to_json() | {"epochs": 3}
+        results.append(line("MUTAG", "haarpool", seed, 0.1, config=config))
+    results.append(line("MUTAG", "haarpool", 0, 9.0, config={}, metric="mae"))
+    results.append(line("MUTAG", "haarpool", 0, 0.1) | {"method": "of the future"})
+    text = write_report(folder)[0].read_text()
+    assert row(text, "HaarPool", "random") == before
+    assert "left out: 5." in text
+
+
+def test_quick_report_has_the_quick_lines_alone(folder):
+    cell = find_table("table1").shortened().select(["MUTAG"], ["gin"], ["random"]).cells[0]
+    config = network_config(cell).to_json()
+    ResultLines(folder, "table1").append(line("MUTAG", "gin", 0, 0.4, config=config))
+    ResultLines(folder, "table1").append(line("MUTAG", "gin", 0, 0.4) | {"method": "other"})
+    text = write_report(folder, quick=True)[0].read_text()
+    assert row(text, "GIN")[1] == "40.0 ± – (1) [89.4]"
+    assert "| HaarPool |" not in text
+
+
+def test_a_readme_of_somebody_else_is_kept(folder):
+    write_report(folder)
+    write_report(folder)
+    (folder / "README.md").write_text("my own page")
+    with pytest.raises(HaarPoolError, match=r"README.md, which is not a report"):
+        write_report(folder)
+    assert (folder / "README.md").read_text() == "my own page"
 
 
 def test_without_lines(tmp_path):

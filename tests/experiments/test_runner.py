@@ -1,7 +1,9 @@
 """Trials that another row has trained are not trained again; those of dead processes have lines."""
 
 import pytest
+import torch
 
+from haarpool.errors import HaarPoolError
 from haarpool.experiments.lines import ResultLines, network_config
 from haarpool.experiments.processes import Died
 from haarpool.experiments.runner import RunOptions, run_table
@@ -13,7 +15,8 @@ def append_line(folder, table, method, seed, **others):
     config = network_config(cells["MUTAG", method, "random"]).to_json()
     line = {
         "dataset": "MUTAG", "method": method, "protocol": "random", "seed": seed, "status": "ok",
-        "metric": "accuracy", "value": 0.5 + seed / 10, "seconds": 1.0, "config": config,
+        "metric": "accuracy", "value": 0.5 + seed / 10, "seconds": 1.0, "sizes": [8, 1, 1],
+        "config": config,
     }  # fmt: skip
     ResultLines(folder, table).append(line | others)
 
@@ -32,8 +35,8 @@ def test_a_trial_of_another_row_with_the_same_settings_is_copied(tmp_path, train
     chosen = find_table(table).select(["MUTAG"], [method], ["random"])
     summary = run_table(chosen, tmp_path, 2, RunOptions(progress=False))
     assert summary == (2, 0, 0)
-    lines = ResultLines(tmp_path, table).read()
-    assert [lines["MUTAG", method, "random", seed]["value"] for seed in range(2)] == [0.5, 0.6]
+    lines = [line for line in ResultLines(tmp_path, table).read() if line["method"] == method]
+    assert [line["value"] for line in lines] == [0.5, 0.6]
 
 
 def test_failed_trials_and_other_settings_are_not_copied(tmp_path, monkeypatch):
@@ -44,7 +47,7 @@ def test_failed_trials_and_other_settings_are_not_copied(tmp_path, monkeypatch):
         "haarpool.experiments.runner.run_in_processes",
         lambda train, trials, jobs, is_failed: (asked.extend(trials), (_ for _ in ()))[1],
     )
-    monkeypatch.setattr("haarpool.experiments.runner.find_dataset", lambda *_: None)
+    monkeypatch.setattr("haarpool.experiments.runner.find_dataset", lambda *_: tmp_path)
     chosen = find_table("table1").select(["MUTAG"], ["best"], ["random"])
     assert run_table(chosen, tmp_path, 2, RunOptions(progress=False)) == (0, 0, 0)
     assert [trial.seed for trial in asked] == [0, 1]
@@ -61,10 +64,34 @@ def test_a_dead_process_leaves_a_line_with_all_keys(tmp_path, monkeypatch):
         "haarpool.experiments.runner.run_in_processes",
         lambda train, trials, *_: ((trial, Died(-9)) for trial in trials),
     )
-    monkeypatch.setattr("haarpool.experiments.runner.find_dataset", lambda *_: None)
+    monkeypatch.setattr("haarpool.experiments.runner.find_dataset", lambda *_: tmp_path)
     chosen = find_table("table1").select(["MUTAG"], ["best"], ["random"])
     assert run_table(chosen, tmp_path, 2, RunOptions(progress=False)) == (0, 0, 2)
-    for line in ResultLines(tmp_path, "table1").read().values():
+    for line in ResultLines(tmp_path, "table1").read():
         assert line.keys() >= KEYS
         assert line["status"] == "failed"
-        assert "ended with code -9" in line["reason"]
+        assert line["reason"] == "its process ended with code -9 (killed, often for memory)"
+
+
+def test_generated_graphs_are_not_those_of_the_paper(without_data, tmp_path):
+    with pytest.raises(HaarPoolError, match="the published dataset TRIANGLES, got generated"):
+        run_table(find_table("triangles"), tmp_path, 1, RunOptions(progress=False))
+    assert not list(tmp_path.glob("triangles"))
+
+
+@pytest.mark.parametrize(("device", "is_used_again"), [("cpu", True), ("cuda", False)])
+def test_a_process_is_used_again_after_a_failure_but_not_on_a_gpu(
+    tmp_path, monkeypatch, device, is_used_again
+):
+    """The kernel of CSM takes minutes and is kept, with its error, for all splits."""
+    asked = []
+    monkeypatch.setattr(
+        "haarpool.experiments.runner.run_in_processes",
+        lambda train, trials, jobs, is_broken: (asked.append(is_broken), (_ for _ in ()))[1],
+    )
+    monkeypatch.setattr("haarpool.experiments.runner.find_dataset", lambda *_: tmp_path)
+    monkeypatch.setattr("haarpool.experiments.runner.find_device", torch.device)
+    chosen = find_table("table1").select(["MUTAG"], ["csm"])
+    run_table(chosen, tmp_path, 2, RunOptions(progress=False, device=device))
+    assert asked[0]({"status": "failed"}) is not is_used_again
+    assert not asked[0]({"status": "ok"})

@@ -61,13 +61,11 @@ def test_report(folder):
     text = write_report(folder)[0].read_text()
     assert "| TopKPooling | 300 | 1200 | 4800 |" in text
     assert "| HaarPooling, haar | 0.5 | – | – |" in text
-    (row,) = (one for one in text.splitlines() if one.startswith("| gPool"))
-    assert "| gPool | TopKPooling |" in row
-    assert "| 2.00 | 2.00 | 12 |" in row
-    (row,) = (one for one in text.splitlines() if one.startswith("| SortPool"))
-    assert "| SortAggregation |" in row
-    assert "| – | – | – |" in row
-    assert "| overhead | – | 134 |" in text
+    rows = text.splitlines()
+    assert "| gPool | TopKPooling | 2.00 | 2.00 | 12 |" in rows
+    assert "| SortPool | SortAggregation | – | – | – |" in rows
+    assert "| SAGPool | SAGPooling | overhead | – | 134 |" in rows
+    assert r"| gPool | \|V\|² | \|V\| + \|E\| |  |  | yes | yes |  |  |" in rows
     assert "overhead: the value" in text
     assert all(f"| {name} |" in text for name in PROPERTIES)
     assert "![" not in text  # there is no figure
@@ -85,6 +83,8 @@ def test_the_paper_ticks():
 
 def test_another_file(tmp_path):
     path = tmp_path / "bench-cpu.json"
-    path.write_text("[]")
-    with pytest.raises(HaarPoolError, match="a file of `haarpool bench`"):
-        Benchmark.read(path)
+    no_case = {"part": "timing", "value": 1.0}
+    for content in ([], *({"machine": MACHINE, "lines": lines} for lines in (5, [no_case], [3]))):
+        path.write_text(json.dumps(content))
+        with pytest.raises(HaarPoolError, match="a file of `haarpool bench`"):
+            Benchmark.read(path)

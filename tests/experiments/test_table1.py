@@ -23,9 +23,11 @@ SAME = ("sortpool", "diffpool", "gpool", "sagpool", "eigenpool")
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_cell_has_valid_settings(name):
-    for cell in find_table(name).cells:
-        if cell.trainer == "network":
-            assert network_config(cell).threads == 1
+    cells = find_table(name).cells
+    networks = [one for cell in cells for one in (cell, *cell.networks.values()) if one.is_network]
+    assert networks
+    for cell in networks:
+        assert network_config(cell).threads == 1
 
 
 @pytest.mark.parametrize("dataset", table1.DATASETS)
@@ -132,3 +134,5 @@ def test_selection_by_name_in_any_case():
     assert [method.name for method in small.methods] == ["gin"]
     with pytest.raises(HaarPoolError, match=r"a dataset of table1: MUTAG, .*, got ENZYMES"):
         TABLE.select(["ENZYMES"])
+    with pytest.raises(HaarPoolError, match="a cell of table1, got none with these"):
+        TABLE.select(["MUTAG"], ["csm"], ["10-fold"])

@@ -29,7 +29,7 @@ def add_command(commands: Any) -> None:
             f"--{name}", default="", metavar="NAME[,NAME]", help=f"{what} (default: all)"
         )
     command.add_argument(
-        "--repeats", type=int, metavar="N", help=f"splits of each method (default: {REPEATS})"
+        "--repeats", type=int, metavar="N", help=f"trials of each method (default: {REPEATS})"
     )
     command.add_argument(
         "--jobs", type=int, metavar="N", help="processes, one thread each (default: 1)"
@@ -43,7 +43,9 @@ def add_command(commands: Any) -> None:
         metavar="DIR",
         help="folder of lines and report (default: results, with --quick results/quick)",
     )
-    command.add_argument("--retry", action="store_true", help="try failed runs again")
+    command.add_argument(
+        "--retry", action="store_true", help="try failed trials again, or measure speed again"
+    )
     command.add_argument(
         "--quick", action="store_true", help="one dataset, few methods, few epochs, two splits"
     )
@@ -56,50 +58,63 @@ def add_command(commands: Any) -> None:
 
 def run(command: ArgumentParser, arguments: Namespace) -> int:
     """Train what is missing and write the report; print help without a table."""
-    from haarpool.experiments.report import write_report
-    from haarpool.experiments.table import find_table
+    from haarpool.experiments.report import check_folder, write_report
+    from haarpool.experiments.speed import PARTS
 
-    folder = Path(arguments.results or ("results/quick" if arguments.quick else "results"))
     if arguments.table is None and not arguments.report:
         command.print_help()
         return 2
+    folder = Path(arguments.results or ("results/quick" if arguments.quick else "results"))
+    check_folder(folder)
+    failed = 0
     if not arguments.report and arguments.table in FROM_BENCHMARK:
+        if arguments.list:
+            print(*PARTS, sep="\n")
+            return 0
         _measure_speed(folder, arguments)
     elif not arguments.report:
-        table = find_table(arguments.table)
-        texts = (arguments.dataset, arguments.method, arguments.protocol)
-        datasets, methods, protocols = map(_names, texts)
-        if arguments.quick:
-            table = table.shortened()
-            datasets, methods = datasets or table.datasets[:1], methods or list(table.quick)
-            protocols = protocols or [table.cells[0].protocol]
-        table = table.select(datasets, methods, protocols)
+        table = _selected_table(arguments)
         if arguments.list:
             for cell in table.cells:
                 print(*cell.key, sep="\t")
             return 0
-        _train(table, folder, arguments)
+        failed = _train(table, folder, arguments)
     for path in write_report(folder, quick=arguments.quick):
         print(path)
-    return 0
+    return 1 if failed else 0
+
+
+def _selected_table(arguments: Namespace) -> Any:
+    from haarpool.experiments.table import find_table
+
+    table = find_table(arguments.table)
+    texts = (arguments.dataset, arguments.method, arguments.protocol)
+    datasets, methods, protocols = map(_names, texts)
+    if arguments.quick:
+        table = table.shortened()
+        datasets, methods = datasets or table.datasets[:1], methods or list(table.quick)
+        protocols = protocols or [table.cells[0].protocol]
+    return table.select(datasets, methods, protocols)
 
 
 def _measure_speed(folder: Path, arguments: Namespace) -> None:
-    """Run the parts of `haarpool bench` that have no file yet for this kind of device."""
+    """Run the parts of `haarpool bench` that have no lines yet for this kind of device."""
     from haarpool.bench.measure import Settings
     from haarpool.bench.runner import run_parts
-    from haarpool.experiments.speed import PARTS, read_benchmarks
+    from haarpool.experiments.speed import PARTS, Benchmark
     from haarpool.training.devices import find_device
 
     device = find_device(arguments.device)
-    name = f"bench-{device.type}{'-quick' * arguments.quick}.json"
-    measured = [one.path.name for one in read_benchmarks(folder, quick=arguments.quick)]
-    if name not in measured or arguments.retry:
-        show = partial(print, flush=True)
-        run_parts(Settings(device, arguments.quick), folder, list(PARTS), show)
+    path = folder / f"bench-{device.type}{'-quick' * arguments.quick}.json"
+    measured = Benchmark.read(path).parts if path.exists() and not arguments.retry else set()
+    if missing := [part for part in PARTS if part not in measured]:
+        run_parts(Settings(device, arguments.quick), folder, missing, partial(print, flush=True))
+    else:
+        print(f"{path} is there; measure again with --retry")
 
 
-def _train(table: Any, folder: Path, arguments: Namespace) -> None:
+def _train(table: Any, folder: Path, arguments: Namespace) -> int:
+    """Train what is missing and return how many trials failed."""
     from haarpool.experiments.runner import RunOptions, run_table
 
     repeats = arguments.repeats
@@ -117,11 +132,13 @@ def _train(table: Any, folder: Path, arguments: Namespace) -> None:
     except KeyboardInterrupt:
         again = shlex.join(["haarpool", *sys.argv[1:]])
         raise KeyboardInterrupt(
-            f"interrupted; finished runs are in {folder / table.name}; continue with: {again}"
+            f"interrupted; finished trials are in {folder / table.name}; continue with: {again}"
         ) from None
-    print(f"{summary.ok} runs ok, {summary.failed} failed, {summary.skipped} were there")
+    print(f"{summary.ok} trials ok, {summary.failed} failed, {summary.skipped} were there")
     if summary.failed:
-        print("try failed runs again with --retry")
+        print("try failed trials again with --retry")
+    failed: int = summary.failed
+    return failed
 
 
 def _names(text: str) -> list[str]:

@@ -59,6 +59,7 @@ class Picture:
 
 
 Part = Heading | Paragraph | Items | Grid | Picture
+DASH = "–"  # a number that is not there
 
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:92em;margin:2em auto;padding:0 1em}"
@@ -123,7 +124,10 @@ def _code(text: str) -> str:
 
 
 def to_latex(parts: Sequence[Part]) -> str:
-    """Return the tables of a document as LaTeX, for the package booktabs."""
+    """Return the tables of a document as LaTeX, no wider than the text.
+
+    A document that reads them uses the packages booktabs and adjustbox.
+    """
     tables = []
     for part in parts:
         if isinstance(part, Grid):
@@ -132,6 +136,7 @@ def to_latex(parts: Sequence[Part]) -> str:
             lines = [
                 r"\begin{table}",
                 rf"\caption{{{_latex(part.caption)}}}",
+                r"\begin{adjustbox}{max width=\textwidth}",
                 rf"\begin{{tabular}}{{{columns}}}",
                 r"\toprule",
                 rows[0],
@@ -139,16 +144,17 @@ def to_latex(parts: Sequence[Part]) -> str:
                 *rows[1:],
                 r"\bottomrule",
                 r"\end{tabular}",
+                r"\end{adjustbox}",
                 r"\end{table}",
             ]
             tables.append("\n".join(lines))
-    return "\n\n".join(tables) + "\n"
+    return "\n\n".join([r"% \usepackage{booktabs, adjustbox}", *tables]) + "\n"
 
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "±": r"$\pm$", "–": "--", "−": "$-$", "√": r"$\surd$", "·": r"$\cdot$", "`": "",
+    "±": r"$\pm$", "–": "--", "−": "$-$", "·": r"$\cdot$", "`": "",
     "²": "$^2$", "ε": r"$\epsilon$", "|": "$|$",
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from haarpool.errors import HaarPoolError
-from haarpool.experiments.table import Cell, Table, Trial
+from haarpool.experiments.table import PROTOCOLS, Cell, Table, Trial
 
 Line = dict[str, Any]
 Key = tuple[str, str, str, int]  # dataset, method, protocol, seed
@@ -31,44 +31,65 @@ class ResultLines:
     def __init__(self, folder: Path, table: str) -> None:
         self.folder = folder / table
 
-    def read(self) -> dict[Key, Line]:
-        """Return the lines of all datasets; of several for the same trial the last one.
+    def read(self) -> list[Line]:
+        """Return the lines of all datasets, in the order in which they were written.
 
-        A failed trial does not replace one that ended well with the same settings.
+        Lines that are damaged are left out: the machine stopped while they were written, or
+        somebody changed them.
         """
-        lines: dict[Key, Line] = {}
-        for path in sorted(self.folder.glob("*.jsonl")):
-            for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
-                try:
-                    line = json.loads(text)
-                    key = (line["dataset"], line["method"], line["protocol"], line["seed"])
-                except (ValueError, KeyError, TypeError):
-                    continue  # incomplete: the machine stopped while it was written
-                if not _failed_again(line, lines.get(key)):
-                    lines[key] = line
-        return lines
+        texts = [
+            text
+            for path in sorted(self.folder.glob("*.jsonl"))
+            for text in path.read_text(encoding="utf-8", errors="replace").splitlines()
+        ]
+        return [line for line in map(_parse, texts) if line is not None]
+
+    def make_folder(self) -> None:
+        """Make the folder of the lines, so that an error comes before the work."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _cannot_write(self.folder, error) from error
 
     def append(self, line: Line) -> None:
         """Write a line; several commands may write to the same file."""
         text = json.dumps(_finite(line), ensure_ascii=False, allow_nan=False) + "\n"
         path = self.folder / f"{line['dataset']}.jsonl"
+        self.make_folder()
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
             with open(path, "ab+") as file:
                 if file.tell() and not _ends_a_line(path):
                     text = "\n" + text
                 file.write(text.encode())  # one write at the end of the file
         except OSError as error:
-            raise HaarPoolError(
-                "a folder that can be written", f"{path} ({error})", "choose another folder"
-            ) from error
+            raise _cannot_write(path, error) from error
 
 
-def _failed_again(line: Line, before: Line | None) -> bool:
-    """Return whether a failed line follows one that ended well with the same settings."""
-    if before is None or (before.get("status"), line.get("status")) != ("ok", "failed"):
-        return False
-    return bool(before.get("config") == line.get("config"))
+def _cannot_write(path: Path, error: OSError) -> HaarPoolError:
+    return HaarPoolError(
+        "a folder that can be written", f"{path} ({error})", "choose another folder"
+    )
+
+
+def _parse(text: str) -> Line | None:
+    """Return a line, or None if something is missing that every line has."""
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return None
+    names = ("dataset", "method", "protocol", "status")
+    if not isinstance(line, dict) or not all(isinstance(line.get(name), str) for name in names):
+        return None
+    is_whole = isinstance(line.get("seed"), int) and isinstance(line.get("config"), dict)
+    return line if is_whole and (line["status"] != "ok" or _has_result(line)) else None
+
+
+def _has_result(line: Line) -> bool:
+    """Return whether a line that ended well has its score, and the sizes of its parts."""
+    sizes = line.get("sizes")
+    has_sizes = isinstance(sizes, list) and [type(size) for size in sizes] == [int] * 3
+    has_value = isinstance(line.get("value"), int | float)
+    return has_sizes and has_value and isinstance(line.get("metric"), str)
 
 
 def _ends_a_line(path: Path) -> bool:
@@ -86,12 +107,40 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def missing_trials(table: Table, lines: dict[Key, Line], repeats: int, retry: bool) -> list[Trial]:
-    """Return the trials that have no line with the present settings.
+def current_lines(table: Table, lines: Iterable[Line]) -> dict[Key, Line]:
+    """Return the line of each trial: the last one with the present settings.
+
+    A failed one does not replace one that ended well. Lines with other settings do not count, for
+    example those of another version or of the quick one.
 
     Args:
         table: The table.
-        lines: The lines that are there.
+        lines: Lines in the order in which they were written.
+    """
+    cells = {cell.key: cell for cell in table.cells}
+    found: dict[Key, Line] = {}
+    for line in lines:
+        cell = cells.get((line["dataset"], line["method"], line["protocol"]))
+        if cell is None or not has_settings(line, cell) or _lacks_parts(line, table):
+            continue
+        key = (*cell.key, line["seed"])
+        if line["status"] == "ok" or key not in found or found[key]["status"] != "ok":
+            found[key] = line
+    return found
+
+
+def _lacks_parts(line: Line, table: Table) -> bool:
+    return line["status"] == "ok" and not set(table.parts) <= set(line.get("parts", ()))
+
+
+def missing_trials(
+    table: Table, lines: Mapping[Key, Line], repeats: int, retry: bool
+) -> list[Trial]:
+    """Return the trials that have no line.
+
+    Args:
+        table: The table.
+        lines: The lines that count, of `current_lines`.
         repeats: Number of trials of each cell.
         retry: Whether to try failed ones again.
     """
@@ -99,7 +148,6 @@ def missing_trials(table: Table, lines: dict[Key, Line], repeats: int, retry: bo
         trial
         for trial in table.trials(repeats)
         if (line := lines.get((*trial.cell.key, trial.seed))) is None
-        or not has_settings(line, trial.cell)
         or (retry and line["status"] != "ok")
     ]
 
@@ -110,8 +158,6 @@ def has_settings(line: Line, cell: Cell) -> bool:
     Settings that an older version did not have, or that a line leaves out, count as their defaults.
     """
     made = line["config"]
-    if not isinstance(made, Mapping):
-        return False
     if networks := cell.networks:
         others = cell.mixture_settings
         return (
@@ -138,7 +184,6 @@ def network_config(cell: Cell) -> Any:
 
     `haarpool train` with these settings and several repeats trains the same networks.
     """
-    from haarpool.experiments.table import PROTOCOLS
     from haarpool.training.config import RunConfig
 
     return RunConfig(**{**cell.settings, "split": PROTOCOLS[cell.protocol]})

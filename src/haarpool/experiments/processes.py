@@ -11,6 +11,8 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, TypeVar
 
+from tqdm import tqdm
+
 Task = TypeVar("Task")
 
 
@@ -99,6 +101,8 @@ def _give(
 def _work(function: Callable[[Any], Any], connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends this one
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    # The lock of tqdm is a semaphore of the system, about which Python warns if this one is killed.
+    tqdm.set_lock(threading.RLock())
     with suppress(EOFError, OSError):  # the parent has no more tasks, or is gone
         while True:
             connection.send(function(connection.recv()))

@@ -12,14 +12,15 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from haarpool._validate import whole_number
-from haarpool.datasets.locations import find_dataset
-from haarpool.experiments.lines import Key, Line, ResultLines, has_settings, missing_trials
+from haarpool.datasets.locations import REMEDY, find_dataset
+from haarpool.errors import HaarPoolError
+from haarpool.experiments.lines import Key, Line, ResultLines, current_lines, missing_trials
 from haarpool.experiments.processes import Died, run_in_processes
 from haarpool.experiments.table import TABLES, Table, Trial, find_table
 from haarpool.experiments.trainers import new_line, train_trial
 from haarpool.training.devices import find_device
 
-MAX_JOBS = 256
+MAX_JOBS, MAX_REPEATS = 256, 1000
 
 
 class Summary(NamedTuple):
@@ -70,24 +71,28 @@ def run_table(
         options: How they are run.
         show: Is called with a line of text about each trial.
     """
-    whole_number("repeats", repeats)
+    whole_number("repeats", repeats, 1, MAX_REPEATS)
     whole_number("n_jobs", options.jobs, 1, MAX_JOBS)
     results = ResultLines(folder, table.name)
-    trials = missing_trials(table, results.read(), repeats, options.retry)
+    trials = missing_trials(table, current_lines(table, results.read()), repeats, options.retry)
     summary = Summary(len(table.trials(repeats)) - len(trials), 0, 0)
     trials, known = _split_known(trials, folder)
+    # Errors before the work.
+    device = find_device(options.device)
+    for dataset in dict.fromkeys(trial.cell.dataset for trial in trials):
+        _check_dataset(dataset, options.root)
+    results.make_folder()
     for line in known:
         results.append(line)
         show(f"{describe_line(line)}, copied from {line['copied_from']}")
     summary = summary._replace(skipped=summary.skipped + len(known))
-    find_device(options.device)  # errors before the work
-    for dataset in dict.fromkeys(trial.cell.dataset for trial in trials):
-        find_dataset(dataset, options.root)
     train = partial(_train, root=options.root, device=options.device)
+    # After an error of a GPU all further calls in the same process fail.
+    is_broken = _is_failed if device.type != "cpu" else lambda line: False
     hidden = None if options.progress is None else not options.progress
     jobs = min(options.jobs, len(trials)) or 1
     bar = tqdm(total=len(trials), desc=table.name, unit=" trials", disable=hidden, smoothing=0.1)
-    with bar, closing(run_in_processes(train, trials, jobs, _is_failed)) as ended:
+    with bar, closing(run_in_processes(train, trials, jobs, is_broken)) as ended:
         for trial, result in ended:
             line = _line_of_dead(trial, result, options) if isinstance(result, Died) else result
             results.append(line)
@@ -99,12 +104,23 @@ def run_table(
     return summary
 
 
+def _check_dataset(dataset: str, root: str | None) -> None:
+    """Raise an error if a dataset is not there; generated graphs are not those of the paper."""
+    if find_dataset(dataset, root) is None:
+        raise HaarPoolError(
+            f"the published dataset {dataset}", "generated graphs of this name", REMEDY
+        )
+
+
 def _split_known(trials: list[Trial], folder: Path) -> tuple[list[Trial], list[Line]]:
     """Return the trials that must be trained, and lines of those that another row has trained.
 
     The default network, for example, is a row of Table 1 and of the ablation.
     """
-    others = [(find_table(name), ResultLines(folder, name).read()) for name in TABLES]
+    others = [
+        (table, current_lines(table, ResultLines(folder, table.name).read()))
+        for table in map(find_table, TABLES)
+    ]
     rest, known = [], []
     for trial in trials:
         line = next((line for one in others if (line := _line_of_twin(trial, *one))), None)
@@ -120,7 +136,7 @@ def _line_of_twin(trial: Trial, table: Table, lines: dict[Key, Line]) -> Line | 
     for cell in table.cells:
         if replace(cell, method=trial.cell.method) == trial.cell:
             line = lines.get((*cell.key, trial.seed))
-            if line is not None and line["status"] == "ok" and has_settings(line, cell):
+            if line is not None and line["status"] == "ok":
                 return line | {"copied_from": f"{table.name}/{cell.method}"}
     return None
 
@@ -137,7 +153,8 @@ def _is_failed(line: Line) -> bool:
 
 
 def _line_of_dead(trial: Trial, died: Died, options: RunOptions) -> Line:
-    reason = f"its process ended with code {died.exit_code} (-9: killed, often for memory)"
+    killed = " (killed, often for memory)" if died.exit_code == -9 else ""
+    reason = f"its process ended with code {died.exit_code}{killed}"
     return new_line(trial, options.device) | {"reason": reason}
 
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from haarpool.errors import HaarPoolError
-from haarpool.experiments.document import Grid, Heading, Paragraph, Part, Picture
+from haarpool.experiments.document import DASH, Grid, Heading, Paragraph, Part, Picture
 from haarpool.experiments.published import PROPERTIES, PROPERTY_NAMES
 
 PARTS = ("timing", "growth", "memory")  # of `haarpool bench`
 MODES = ("forward", "forward + backward")
-DASH, OVERHEAD = "–", "overhead"
+OVERHEAD = "overhead"
 MIN_GROWTH = 1.5  # from the smallest to the largest size; below it an exponent is noise
 TIMING_TEXT = (
     "One pooling layer on a minibatch of 50 random graphs with 10 % density and 64 features: "
@@ -24,13 +24,13 @@ TIMING_TEXT = (
     "memory, or not measured."
 )
 PROPERTY_TEXT = (
-    "The complexities are those that the paper prints. Beside them are measured exponents e, "
+    "The complexities are those that the paper prints. Below them are measured exponents e, "
     "fitted over the sizes above: time ~ |V|^e of a forward pass, and peak memory ~ |V|^e of "
     "forward and backward beyond the input. At 10 % density |E| grows as |V|². Time that does not "
     "grow, such as that of Python and of kernel launches, lowers e, most of all on a GPU. "
     f"{OVERHEAD}: the value at the largest size is less than {MIN_GROWTH} times that at the "
     "smallest, so it is mostly such overhead and noise, and e would say nothing about complexity. "
-    "The last column of a device is the memory at the largest size, in multiples of the input. "
+    "Memory is that at the largest size, in multiples of the input. "
     "–: not measured, or e at one size only."
 )
 LAYER_TEXT = (
@@ -64,11 +64,16 @@ class Benchmark(NamedTuple):
             content = json.loads(path.read_text(encoding="utf-8"))
             machine, lines = content["machine"], content["lines"]
             cores = f"{machine['processor']}, {machine['cores']} cores"
-            return cls(path, machine.get("gpu") or cores, lines)
+            return cls(path, machine.get("gpu") or cores, [_read_line(line) for line in lines])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise HaarPoolError(
                 "a file of `haarpool bench`", f"{path} ({error})", "measure again, or remove it"
             ) from error
+
+    @property
+    def parts(self) -> set[str]:
+        """Parts of `haarpool bench` that were measured."""
+        return {line["part"] for line in self.lines}
 
     def times(self, mode: str) -> dict[str, dict[int, float | None]]:
         """Return median times in ms by layer and number of nodes; None if it was left out."""
@@ -100,7 +105,15 @@ def read_benchmarks(folder: Path, *, quick: bool = False) -> list[Benchmark]:
     """Read the files of `haarpool bench` in a folder that have the timing part."""
     paths = sorted(folder.glob("bench-*.json"))
     chosen = [Benchmark.read(path) for path in paths if path.stem.endswith("-quick") == quick]
-    return [one for one in chosen if any(line["part"] == "timing" for line in one.lines)]
+    return [one for one in chosen if "timing" in one.parts]
+
+
+def _read_line(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the report reads of a line."""
+    return {
+        "part": line["part"], "case": dict(line["case"]), "value": line["value"],
+        "median_ms": line.get("median_ms"),
+    }  # fmt: skip
 
 
 def exponent(values: Mapping[int, float | None]) -> str:
@@ -143,16 +156,18 @@ def speed_parts(benchmarks: Sequence[Benchmark]) -> Iterator[Part]:
     yield Heading(2, "Properties of pooling methods")
     yield Paragraph(PROPERTY_TEXT)
     yield Paragraph(LAYER_TEXT)
-    header = ["Method", "Layer", "Time O(·)", "Space O(·)"]
+    rows = [
+        [name, paper.time, paper.space, *("yes" if x in paper.has else "" for x in PROPERTY_NAMES)]
+        for name, paper in PROPERTIES.items()
+    ]
+    header = ["Method", "Time O(·)", "Space O(·)", *PROPERTY_NAMES]
+    yield Grid("Properties of pooling methods, as published.", header, rows)
     for one in benchmarks:
-        header += [f"{what}, {one.device}" for what in ("e of time", "e of memory", "memory")]
-    rows = []
-    for name, paper in PROPERTIES.items():
-        row = [name, paper.layer, paper.time, paper.space]
-        for one in benchmarks:
-            row += one.properties(paper.layer)
-        rows.append([*row, *("yes" if each in paper.has else "" for each in PROPERTY_NAMES)])
-    yield Grid("Properties of pooling methods.", [*header, *PROPERTY_NAMES], rows)
+        rows = [
+            [name, paper.layer, *one.properties(paper.layer)] for name, paper in PROPERTIES.items()
+        ]
+        header = ["Method", "Layer", "e of time", "e of memory", "Memory"]
+        yield Grid(f"Measured on {one.device}.", header, rows)
 
 
 def _ms(value: float | None) -> str:

@@ -178,6 +178,12 @@ class Table:
                     )
                 wanted.add(lower[name.lower()])
             chosen = [cell for cell in chosen if not wanted or getattr(cell, kind) in wanted]
+        if not chosen:
+            raise HaarPoolError(
+                f"a cell of {self.name}",
+                "none with these datasets, methods and protocols",
+                "choose fewer of them at once",
+            )
         kept = {cell.method for cell in chosen}
         rows = [method for method in self.methods if method.name in kept]
         return replace(self, cells=chosen, methods=rows)

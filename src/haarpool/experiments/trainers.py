@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -45,7 +46,10 @@ def train_trial(trial: Trial, root: str | None, device: str) -> Line:
         line["split_hash"] = split.digest()
         line["sizes"] = [len(part) for part in split]
         line |= TRAINERS[cell.trainer](trial, graphs, split, device)
-        line["status"] = "ok"
+        if math.isfinite(line["value"]):
+            line["status"] = "ok"
+        else:
+            line["reason"] = f"{line['metric']} of the test part is {line['value']}"
     except Exception as error:  # the other trials still run
         line["reason"] = describe(error)
     line["seconds"] = round(time.perf_counter() - start, 2)
