@@ -9,18 +9,24 @@ from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from haarpool._types import Floats, Ints
+from haarpool._types import Floats, Task
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError
 from haarpool.experiments.lines import Line, network_config
+from haarpool.experiments.parts import score_parts
 from haarpool.experiments.table import Cell, Trial
 from haarpool.training.devices import ProcessGroup, device_name, find_device
 from haarpool.training.metrics import SCORES, scores_of
-from haarpool.training.run import RepeatResult, Run, start_run
-from haarpool.training.train import train_repeat
+from haarpool.training.run import Run, start_run
+from haarpool.training.train import TrainedRepeat, predict_graphs, train_repeat
 from haarpool.training.trained_model import average
+
+# The score of the validation part by which nested selection chooses. Small parts have few different
+# accuracies.
+CRITERIA: Mapping[Task, str] = {"classification": "log_loss", "regression": "mae"}
 
 
 class TrainedKind(NamedTuple):
@@ -28,13 +34,16 @@ class TrainedKind(NamedTuple):
 
     Attributes:
         run: Their run.
-        result: Scores, and the mean prediction of the test part.
-        validation: (n, C) mean prediction of the validation part.
+        trained: The networks with scores, and with predictions for the other parts.
     """
 
     run: Run
-    result: RepeatResult
-    validation: Floats
+    trained: TrainedRepeat
+
+    @property
+    def validation(self) -> Floats:
+        """(n, C) mean prediction of the validation part."""
+        return average(np.stack([member.validation for member in self.trained.members]))
 
 
 def train_mixture(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
@@ -42,65 +51,92 @@ def train_mixture(trial: Trial, graphs: Graphs, split: Split, device: str) -> Li
 
     Nothing is chosen, so they train on the training and the validation part together.
     """
-    cells, joined = trial.cell.networks, _with_validation(split)
-    kinds = {name: _train(cell, trial.seed, graphs, joined, device) for name, cell in cells.items()}
+    kinds = {
+        name: _train_on_both(cell, trial.seed, graphs, split, device)
+        for name, cell in trial.cell.networks.items()
+    }
     line = _line(kinds, graphs, split)
-    metric = line["metric"]
     alone = {
-        name: [one.test[metric] for one in kind.result.members] for name, kind in kinds.items()
+        name: [one.test[line["metric"]] for one in kind.trained.result.members]
+        for name, kind in kinds.items()
     }
     return line | {"networks": alone}
 
 
 def train_nested(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
-    """Choose kinds of networks by the validation part, then train these again, on both parts.
+    """Choose kinds of networks by the validation part, and predict the test part with these."""
+    return _train_nested(trial, graphs, split, device)[0]
+
+
+def train_nested_parts(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
+    """The same; score also the training part, and test graphs by size."""
+    line, chosen = _train_nested(trial, graphs, split, device)
+    train = [predict_graphs(x.run, x.trained.members, split.train) for x in chosen]
+    test = average(np.stack([kind.trained.result.predicted for kind in chosen]))
+    task = chosen[0].run.network.task
+    line["parts"] = score_parts(line, task, graphs, split, average(np.stack(train)), test)
+    return line
+
+
+def _train_nested(
+    trial: Trial, graphs: Graphs, split: Split, device: str
+) -> tuple[Line, list[TrainedKind]]:
+    """Return the line of nested selection, and the networks that predict the test part for it.
 
     Candidates are all kinds and all mixtures of them. They train on the training part; the one with
-    the lowest log loss in the validation part is chosen. (Small parts have few different
-    accuracies.) Then "final_networks" networks, or a few more to have as many of each chosen kind,
-    train on both parts. Only these predict the test part for the line.
+    the lowest loss in the validation part is chosen. With the setting "final_networks" that many
+    networks, or a few more to have as many of each chosen kind, then train on both parts.
     """
     cells, targets = trial.cell.networks, graphs.targets
     assert targets is not None
     kinds = {name: _train(cell, trial.seed, graphs, split, device) for name, cell in cells.items()}
+    task = next(iter(kinds.values())).run.network.task
     predicted = {name: kind.validation for name, kind in kinds.items()}
-    candidates = dict(score_mixtures(predicted, targets[split.validation]))
-    chosen = min(candidates, key=lambda names: candidates[names]["log_loss"])
-    number = ceil(trial.cell.settings["final_networks"] / len(chosen))
-    again, joined = dict[str, TrainedKind](), _with_validation(split)
-    for name in chosen:
-        cell = replace(cells[name], settings={**cells[name].settings, "ensemble": number})
-        again[name] = _train(cell, trial.seed, graphs, joined, device)
-    return _line(again, graphs, split) | {
-        "validation": candidates[chosen]["accuracy"],
-        "chosen": dict.fromkeys(chosen, number),
+    candidates = dict(score_mixtures(predicted, targets[split.validation], task))
+    names = min(candidates, key=lambda names: candidates[names][CRITERIA[task]])
+    chosen = {name: kinds[name] for name in names}
+    if total := trial.cell.settings.get("final_networks"):
+        ensemble = {"ensemble": ceil(total / len(names))}
+        for name in names:
+            cell = replace(cells[name], settings={**cells[name].settings, **ensemble})
+            chosen[name] = _train_on_both(cell, trial.seed, graphs, split, device)
+    line = _line(chosen, graphs, split)
+    line |= {
+        "validation": candidates[names][line["metric"]],
+        "chosen": {name: len(kind.trained.members) for name, kind in chosen.items()},
         "candidates": {"+".join(names): scores for names, scores in candidates.items()},
     }
+    return line, list(chosen.values())
 
 
 def score_mixtures(
-    predicted: Mapping[str, Floats], targets: Ints
+    predicted: Mapping[str, Floats], targets: NDArray[Any], task: Task
 ) -> Iterator[tuple[tuple[str, ...], dict[str, float]]]:
-    """Yield the names of each kind and of each mixture of kinds, with log loss and accuracy.
+    """Yield the names of each kind and of each mixture of kinds, with loss and main score.
 
     Args:
-        predicted: (n, C) probabilities of the classes by each kind.
-        targets: (n,) classes.
+        predicted: (n, C) probabilities of the classes, or (n, T) values, by each kind.
+        targets: (n,) classes, or (n, T) values.
+        task: The task.
 
     Example:
         >>> sure, unsure = np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[0.5, 0.5], [0.2, 0.8]])
-        >>> scores = dict(score_mixtures({"a": sure, "b": unsure}, np.array([0, 1])))
+        >>> predicted = {"a": sure, "b": unsure}
+        >>> scores = dict(score_mixtures(predicted, np.array([0, 1]), "classification"))
         >>> min(scores, key=lambda names: scores[names]["log_loss"]), scores["a", "b"]["accuracy"]
         (('b',), 0.5)
     """
     from sklearn.metrics import log_loss
 
+    main = SCORES[task][0]
     for number in range(1, len(predicted) + 1):
         for names in combinations(predicted, number):
             mean = average(np.stack([predicted[name] for name in names]))
-            loss = log_loss(targets, mean, labels=np.arange(mean.shape[1]))
-            accuracy = scores_of("classification", mean, targets)["accuracy"]
-            yield names, {"log_loss": float(loss), "accuracy": accuracy}
+            scores = {main: scores_of(task, mean, targets)[main]}
+            if task == "classification":
+                loss = log_loss(targets, mean, labels=np.arange(mean.shape[1]))
+                scores = {"log_loss": float(loss)} | scores
+            yield names, scores
 
 
 def _with_validation(split: Split) -> Split:
@@ -109,15 +145,19 @@ def _with_validation(split: Split) -> Split:
     return Split(both, split.validation, split.test)
 
 
+def _train_on_both(cell: Cell, seed: int, graphs: Graphs, split: Split, device: str) -> TrainedKind:
+    """Train on the training and the validation part together."""
+    monitor = network_config(cell).monitor
+    if monitor != "last":  # validation graphs that are trained on must not choose an epoch
+        raise HaarPoolError('monitor="last" for each kind', monitor, "change its settings")
+    return _train(cell, seed, graphs, _with_validation(split), device)
+
+
 def _train(cell: Cell, seed: int, graphs: Graphs, split: Split, device: str) -> TrainedKind:
     group = ProcessGroup(device=find_device(device))
     config = replace(network_config(cell), seed=seed)
-    if config.monitor != "last":  # validation graphs that are trained on must not choose an epoch
-        raise HaarPoolError('monitor="last" for each kind', config.monitor, "change its settings")
     run = start_run(graphs, config, group, progress=False, splits=[split])
-    trained = train_repeat(run, 0)
-    validation = average(np.stack([member.validation for member in trained.members]))
-    return TrainedKind(run, trained.result, validation)
+    return TrainedKind(run, train_repeat(run, 0))
 
 
 def _line(kinds: Mapping[str, TrainedKind], graphs: Graphs, split: Split) -> dict[str, Any]:
@@ -125,7 +165,7 @@ def _line(kinds: Mapping[str, TrainedKind], graphs: Graphs, split: Split) -> dic
     runs, targets = {name: kind.run for name, kind in kinds.items()}, graphs.targets
     first = next(iter(runs.values()))
     assert targets is not None
-    mean = average(np.stack([kind.result.predicted for kind in kinds.values()]))
+    mean = average(np.stack([kind.trained.result.predicted for kind in kinds.values()]))
     scores = scores_of(first.network.task, mean, targets[split.test])
     metric = SCORES[first.network.task][0]
     hashes = {name: None if run.chains is None else run.chains.digest for name, run in runs.items()}

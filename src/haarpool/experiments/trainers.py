@@ -19,10 +19,11 @@ from haarpool.datasets.splits import Split, make_splits, num_folds
 from haarpool.experiments.classical import score_regression
 from haarpool.experiments.csm import score_csm
 from haarpool.experiments.lines import Line, network_config
-from haarpool.experiments.mixtures import train_mixture, train_nested
+from haarpool.experiments.mixtures import train_mixture, train_nested, train_nested_parts
+from haarpool.experiments.parts import score_parts
 from haarpool.experiments.table import PROTOCOLS, REPEATS, Cell, Trial
 from haarpool.training.devices import ProcessGroup, device_name, find_device
-from haarpool.training.metrics import SCORES, scores_of
+from haarpool.training.metrics import SCORES
 from haarpool.training.run import Run, start_run
 from haarpool.training.train import TrainedRepeat, predict_graphs, train_repeat
 
@@ -143,20 +144,9 @@ def train_network_parts(trial: Trial, graphs: Graphs, split: Split, device: str)
     """Train the network of a trial; score also the training part, and test graphs by size."""
     run = _run(trial.cell, trial.seed, graphs, device)
     line, trained = _network_line(run, trial)
-    metric, targets = line["metric"], graphs.targets
-    assert targets is not None
-    is_large = graphs.sizes[split.test] > graphs.sizes[split.train].max()
-    predicted = {
-        "train": (predict_graphs(run, trained.members, split.train), split.train),
-        "original sizes": (trained.result.predicted[~is_large], split.test[~is_large]),
-        "large": (trained.result.predicted[is_large], split.test[is_large]),
-    }
-    scores = {
-        part: scores_of(run.network.task, output, targets[part_graphs])[metric]
-        for part, (output, part_graphs) in predicted.items()
-        if len(part_graphs)
-    }
-    line["parts"] = {"validation": line["validation"], "test": line["value"]} | scores
+    train = predict_graphs(run, trained.members, split.train)
+    test = trained.result.predicted
+    line["parts"] = score_parts(line, run.network.task, graphs, split, train, test)
     return line
 
 
@@ -216,6 +206,7 @@ TRAINERS: Mapping[str, Trainer] = {
     "network_parts": train_network_parts,
     "mixture": train_mixture,
     "nested": train_nested,
+    "nested_parts": train_nested_parts,
     "csm": train_csm,
     "regression": train_regression,
 }
