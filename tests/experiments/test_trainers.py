@@ -12,6 +12,7 @@ from haarpool.experiments import mixtures, trainers
 from haarpool.experiments.lines import has_settings
 from haarpool.experiments.table import Cell, Trial
 from haarpool.experiments.trainers import split_of, train_trial
+from haarpool.training.train import predict_graphs
 
 SMALL = {"arch": "GC8-HP-FC8", "epochs": 2, "batch_size": 32, "threads": 1, "monitor": "loss"}
 LAST = SMALL | {"monitor": "last"}
@@ -137,6 +138,51 @@ def test_nested_selection_chooses_by_validation_and_trains_again_on_both_parts(r
     assert has_settings(line, cell)
     for change in ({"members": 3}, {"final_networks": 6}, {"networks": {"one": LAST}}):
         assert not has_settings(line, replace(cell, settings=settings | change))
+
+
+def test_nested_selection_without_training_again_scores_all_parts(runs):
+    networks = {"one": SMALL, "other": SMALL | {"lr": 0.1}}
+    cell = Cell("rings", "some", "random", {"members": 1, "networks": networks}, "nested_parts")
+    line = train_trial(Trial(cell, 1), None, "cpu")
+    assert line["status"] == "ok", line["reason"]
+    assert len(runs) == 2
+    graphs, trained = read_graphs("rings"), dict(zip(networks, runs, strict=True))
+    split = split_of(Trial(cell, 1), graphs)
+    chosen = [trained[name] for name in line["chosen"]]
+    assert set(line["chosen"].values()) == {1}
+    for run, _ in runs:
+        assert run.splits[0].train.tolist() == split.train.tolist()
+    mean = np.mean([one.result.predicted for _, one in chosen], axis=0)
+    assert line["value"] == np.mean(mean.argmax(1) == graphs.targets[split.test])
+    parts = line["parts"]
+    assert (parts["test"], parts["validation"]) == (line["value"], line["validation"])
+    each = [predict_graphs(run, one.members, split.train) for run, one in chosen]
+    hits = np.mean(each, axis=0).argmax(1) == graphs.targets[split.train]
+    assert parts["train"] == pytest.approx(hits.mean())
+    assert "original sizes" in parts
+
+
+def test_nested_selection_of_regression_takes_the_lowest_error(runs, monkeypatch):
+    graphs = read_graphs("rings")
+    sizes = {"targets": graphs.sizes[:, None].astype(float), "target_names": ("size",)}
+    values = replace(graphs, task="regression", classes=(), **sizes)
+    monkeypatch.setattr(trainers, "_graphs", lambda *_: values)
+    networks = {"one": SMALL, "other": SMALL | {"lr": 0.1}}
+    settings = {"members": 1, "networks": networks}
+    line = train_trial(Trial(Cell("rings", "some", "random", settings, "nested"), 0), None, "cpu")
+    assert line["status"] == "ok", line["reason"]
+    errors = {names: scores["mae"] for names, scores in line["candidates"].items()}
+    assert len(errors) == 3
+    assert "+".join(line["chosen"]) == min(errors, key=errors.get)
+    assert (line["metric"], line["validation"]) == ("mae", min(errors.values()))
+
+
+def test_a_score_that_is_not_finite_is_a_failure(monkeypatch):
+    monkeypatch.setitem(
+        trainers.TRAINERS, "network", lambda *_: {"metric": "mae", "value": float("nan")}
+    )
+    line = line_of()
+    assert (line["status"], line["reason"]) == ("failed", "mae of the test part is nan")
 
 
 @pytest.mark.parametrize("trainer", ["mixture", "nested"])
