@@ -248,8 +248,12 @@ def test_trials_on_different_machines_are_named(folder):
         device, chains = ("cpu", "a") if seed < 3 else ("cuda", "b" if seed < 8 else "c")
         shared = {"device": device, "chain_hash": chains}
         ResultLines(folder, "table1").append(line("MUTAG", "sortpool", seed, 0.8, **shared))
+        kinds = {"two levels": "d"} | ({"three levels": "e"} if seed < 3 else {})
+        shared = {"chain_hash": "d" if seed else "e", "chain_hashes": kinds}
+        ResultLines(folder, "table1").append(line("MUTAG", "diffpool", seed, 0.8, **shared))
     text = write_report(folder)[0].read_text()
     assert "- MUTAG, SortPool, random: cpu 3, cuda 7, 3 sets of chains.\n" in text
+    assert "- MUTAG, DiffPool, random: " not in text
     assert "- MUTAG, GIN, random: " not in text
 
 
