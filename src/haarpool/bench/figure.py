@@ -126,7 +126,13 @@ def _finish(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set_title(title, fontsize=10)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
-    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.legend(
+        fontsize=7,
+        frameon=False,
+        handlelength=3,  # so that dashes are seen
+        loc="center left",
+        bbox_to_anchor=(1, 0.5),
+    )
 
 
 _MAIN_CHAIN = ("clusters of 4", 64)

@@ -64,21 +64,19 @@ def run(command: ArgumentParser, arguments: Namespace) -> int:
     if arguments.table is None and not arguments.report:
         command.print_help()
         return 2
+    is_benchmark = arguments.table in FROM_BENCHMARK
+    table = None if arguments.report or is_benchmark else _selected_table(arguments)
+    if arguments.list and not arguments.report:
+        names = PARTS if table is None else ["\t".join(cell.key) for cell in table.cells]
+        print(*names, sep="\n")
+        return 0
     folder = Path(arguments.results or ("results/quick" if arguments.quick else "results"))
     check_folder(folder)
     failed = 0
-    if not arguments.report and arguments.table in FROM_BENCHMARK:
-        if arguments.list:
-            print(*PARTS, sep="\n")
-            return 0
-        _measure_speed(folder, arguments)
-    elif not arguments.report:
-        table = _selected_table(arguments)
-        if arguments.list:
-            for cell in table.cells:
-                print(*cell.key, sep="\t")
-            return 0
+    if table is not None:
         failed = _train(table, folder, arguments)
+    elif not arguments.report:
+        _measure_speed(folder, arguments)
     for path in write_report(folder, quick=arguments.quick):
         print(path)
     return 1 if failed else 0
