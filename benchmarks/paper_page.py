@@ -72,9 +72,10 @@ def spread(value: Estimate | None) -> str:
 
 
 def with_interval(value: Estimate) -> str:
-    """Format a difference and its 95 % interval; small errors have two digits."""
+    """Format a difference and its 95 % interval."""
     ends = (value.mean, value.mean - value.half, value.mean + value.half)
-    digits = 1 if max(map(abs, ends)) >= 0.5 else 2
+    # Two digits for small errors, and where an end would be shown as zero.
+    digits = 1 if max(map(abs, ends)) >= 0.5 and min(map(abs, ends[1:])) >= 0.05 else 2
     middle, low, high = (format_number(end, digits, sign="+") for end in ends)
     return f"{middle} [{low}, {high}]"
 
@@ -206,7 +207,7 @@ def recipe_line(table1: Sequence[Experiment]) -> str:
 def count_recipes(verdicts: Mapping[str, bool]) -> str:
     """Say how many published numbers peers reach by the recipes of their authors."""
     return (
-        "Peers by the recipes of their authors, with fewer steps: our intervals contain "
+        "Peers by the recipes of their authors, with at most 12,000 steps: our intervals contain "
         f"{sum(verdicts.values())} of {len(verdicts)} published numbers"
     )
 
@@ -316,10 +317,10 @@ def clear_differences(differences: Mapping[str, Estimate], reference: str) -> st
     if not differences:
         return ""
     clear = [f"{x} {with_interval(one)}" for x, one in differences.items() if not one.contains(0)]
-    start = f" Of {len(differences)} difference{'s' * (len(differences) > 1)} to {reference}"
+    count = f"of {len(differences)} difference{'s' * (len(differences) > 1)} to {reference}"
     if not clear:
-        return f"{start} none excludes zero."
-    return f"{start} {len(clear)} exclude{'s' * (len(clear) == 1)} zero: {'; '.join(clear)}."
+        return f" None {count} excludes zero."
+    return f" {len(clear)} {count} exclude{'s' * (len(clear) == 1)} zero: {'; '.join(clear)}."
 
 
 def methods_table(experiments: Sequence[Experiment]) -> str:

@@ -84,6 +84,9 @@ def test_the_best_peer_has_the_most_splits_and_no_result_chooses_our_network(tmp
     assert one.best_peer() == "gin"
     assert one.best_of_ours() == "best-mixture"
     assert experiment(tmp_path, "NCI1").best_peer() is None
+    values = {"best": around(1.5), "best-nested": around(1.6)}
+    write_lines(tmp_path, "qm7", "QM7", values, metric="mae")
+    assert experiment(tmp_path, "QM7").best_of_ours() == "best-nested"
 
 
 def test_goals_that_are_reached_and_missed(tmp_path):
@@ -144,8 +147,8 @@ def test_peers_by_the_recipes_of_their_authors(tmp_path):
     write_lines(tmp_path, "table1", "PROTEINS", {"gin-own": around(0.5, n=9)})  # not complete
     table1 = [one for one in read_experiments(tmp_path) if one.table.name == "table1"]
     assert recipe_line(table1) == (
-        "Peers by the recipes of their authors, with fewer steps: our intervals contain 1 of 2 "
-        "published numbers; the others: SortPool on MUTAG, 70.0 ± 1.1 instead of 85.8."
+        "Peers by the recipes of their authors, with at most 12,000 steps: our intervals contain "
+        "1 of 2 published numbers; the others: SortPool on MUTAG, 70.0 ± 1.1 instead of 85.8."
     )
 
 
@@ -172,6 +175,7 @@ def test_small_differences_have_two_digits_and_zero_has_no_sign():
 
     assert with_interval(Estimate(-0.14, 0.1, 0.08, 10)) == "-0.14 [-0.22, -0.06]"
     assert with_interval(Estimate(-0.01, 0.1, 1.2, 10)) == "0.0 [-1.2, +1.2]"
+    assert with_interval(Estimate(-2.02, 0.1, 2.0, 10)) == "-2.02 [-4.02, -0.02]"
 
 
 def test_claims_show_the_range_of_means(tmp_path):
@@ -181,7 +185,7 @@ def test_claims_show_the_range_of_means(tmp_path):
     write_lines(tmp_path, "ablation", "MUTAG", seeds)
     lines = list(claim_lines(tmp_path))
     assert lines[0].endswith('("substantial impact"): not run yet.')
-    assert '("little effect"): MUTAG 80.0 to 84.0. Of 4 differences to seed 0 4 exclude' in lines[1]
+    assert '("little effect"): MUTAG 80.0 to 84.0. 4 of 4 differences to seed 0 exclude' in lines[1]
 
 
 def test_claims_name_the_rows_that_differ_from_the_default(tmp_path):
@@ -197,15 +201,15 @@ def test_claims_name_the_rows_that_differ_from_the_default(tmp_path):
     lines = list(claim_lines(tmp_path))
     assert lines[0] == (
         '- Depth of the chain, 1 to 4 levels ("substantial impact"): MUTAG 78.0 to 81.4. '
-        "Of 2 differences to the default 1 excludes zero: MUTAG, 1 level -3.0 [-3.0, -3.0]."
+        "1 of 2 differences to the default excludes zero: MUTAG, 1 level -3.0 [-3.0, -3.0]."
     )
     assert lines[3] == (
         "- Haar instead of vertex domain (no claim of the paper): MUTAG 81.0 to 81.4. "
-        "Of 1 difference to the default none excludes zero."
+        "None of 1 difference to the default excludes zero."
     )
     assert lines[4] == (
         "- Measure by mass instead of children (no claim of the paper): MUTAG 81.0 to 83.0; "
-        "NCI1 59.0 to 60.0. Of 2 differences to the default 2 exclude zero: "
+        "NCI1 59.0 to 60.0. 2 of 2 differences to the default exclude zero: "
         "MUTAG, measure by mass +2.0 [+2.0, +2.0]; NCI1, measure by mass -1.0 [-1.0, -1.0]."
     )
 

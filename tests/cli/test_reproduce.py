@@ -149,6 +149,8 @@ def test_speed_is_measured_once_part_by_part(tmp_path, monkeypatch):
         path.write_text(json.dumps({"machine": machine, "lines": lines}))
 
     monkeypatch.setattr("haarpool.bench.runner.run_parts", run_parts)
+    same = {"processor": "some", "cores": 2}
+    monkeypatch.setattr("haarpool.bench.results.describe_machine", lambda settings: same)
     command = ("reproduce", "properties", "--quick", "--device", "cpu", "--results", tmp_path)
     for _ in range(2):
         run_main(*command)
@@ -157,6 +159,16 @@ def test_speed_is_measured_once_part_by_part(tmp_path, monkeypatch):
     assert "bench-cpu-quick.json is there; measure again with --retry" in out
     run_main(*command, "--retry")
     assert asked[2:] == [["timing", "growth", "memory"]]
+    # The rest of a file of another machine is not measured: it would be replaced.
+    path = tmp_path / "bench-cpu-quick.json"
+    content = json.loads(path.read_text())
+    lines = [line for line in content["lines"] if line["part"] == "timing"]
+    other = {"processor": "other", "cores": 4}
+    path.write_text(json.dumps({"machine": other, "lines": lines}))
+    run_main(*command)
+    assert asked[3:] == [["timing", "growth", "memory"]]
+    path.write_text("{")
+    assert "a file of `haarpool bench`" in run_main(*command, code=2).err
 
 
 def test_list():

@@ -85,7 +85,9 @@ def test_an_incomplete_line_is_left_out_and_the_next_one_is_whole(tmp_path):
     [
         {"dataset": ["MUTAG"]}, {"method": None}, {"seed": "x"}, {"status": 1}, {"config": None},
         {"metric": None}, {"value": None}, {"value": "0.8"}, {"sizes": None}, {"sizes": [8, 1]},
-        {"sizes": [8, 1, None]},
+        {"sizes": [8, 1, None]}, {"seed": True}, {"value": True}, {"value": math.nan},
+        {"status": "weird"}, {"parts": None}, {"parts": {"train": None}}, {"scores": None},
+        {"scores": {"test": None}}, {"chain_hashes": None}, {"chain_hash": []}, {"split_hash": []},
     ],
 )  # fmt: skip
 def test_damaged_lines_are_left_out(tmp_path, damage):
@@ -95,6 +97,13 @@ def test_damaged_lines_are_left_out(tmp_path, damage):
     for text in (json.dumps(line(1) | damage), "[]", "null", '"dataset"'):
         path.write_text(path.read_text() + text + "\n")
     assert [one["seed"] for one in results.read()] == [0]
+
+
+def test_networks_of_a_mixture_that_are_no_settings():
+    table = find_table("table1").select(["MUTAG"], ["best-mixture"], ["random"])
+    (cell,) = table.cells
+    config = {name: [] for name in cell.networks}
+    assert not has_settings({"config": config}, cell)
 
 
 def test_lines_without_the_parts_of_their_table_do_not_count(tmp_path):

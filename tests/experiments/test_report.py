@@ -1,6 +1,7 @@
 """The report, from lines that no training made."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -200,11 +201,12 @@ def write_errors(folder, method, protocol, errors):
 def test_a_lower_error_is_a_gain(tmp_path):
     for method, mae in (("best", 2.5), ("best-no-pooling", 3.0)):
         for protocol in ("random", "given"):
-            write_errors(tmp_path, method, protocol, [mae])
+            write_errors(tmp_path, method, protocol, [mae, 2.6])
     text = write_report(tmp_path)[0].read_text().split("What pooling adds")[1]
     assert "above zero, pooling is better" in text
+    # s = 0.354, t = 12.71, and sqrt(1/2 + 1/8) = 0.791: half of the interval is 3.55
     for protocol in ("random", "given"):
-        assert row(text, "HaarSumNet", protocol)[2:] == ["+0.50 (–, n = 1)"]
+        assert row(text, "HaarSumNet", protocol)[2:] == ["+0.25 (-3.30 to 3.80, n = 2)"]
 
 
 def test_trials_of_the_same_fold_are_averaged(tmp_path):
@@ -245,6 +247,8 @@ def test_zero_has_no_sign(folder):
 
 def test_trials_on_different_machines_are_named(folder):
     for seed in range(10):
+        shared = {"device": "cpu", "chain_hash": str(seed // 8)}
+        ResultLines(folder, "table1").append(line("MUTAG", "eigenpool", seed, 0.8, **shared))
         device, chains = ("cpu", "a") if seed < 3 else ("cuda", "b" if seed < 8 else "c")
         shared = {"device": device, "chain_hash": chains}
         ResultLines(folder, "table1").append(line("MUTAG", "sortpool", seed, 0.8, **shared))
@@ -253,6 +257,7 @@ def test_trials_on_different_machines_are_named(folder):
         ResultLines(folder, "table1").append(line("MUTAG", "diffpool", seed, 0.8, **shared))
     text = write_report(folder)[0].read_text()
     assert "- MUTAG, SortPool, random: cpu 3, cuda 7, 3 sets of chains.\n" in text
+    assert "- MUTAG, EigenPool, random: cpu 10, 2 sets of chains.\n" in text
     assert "- MUTAG, DiffPool, random: " not in text
     assert "- MUTAG, GIN, random: " not in text
 
@@ -275,6 +280,10 @@ def test_quick_report_has_the_quick_lines_alone(folder):
     config = network_config(cell).to_json()
     ResultLines(folder, "table1").append(line("MUTAG", "gin", 0, 0.4, config=config))
     ResultLines(folder, "table1").append(line("MUTAG", "gin", 0, 0.4) | {"method": "other"})
+    (folder / "empty" / "table1").mkdir(parents=True)
+    shutil.copy(folder / "table1" / "NCI1.jsonl", folder / "empty" / "table1")
+    with pytest.raises(HaarPoolError, match="lines of results"):
+        write_report(folder / "empty", quick=True)
     text = write_report(folder, quick=True)[0].read_text()
     assert row(text, "GIN")[1] == "40.0 ± – (1) [89.4]"
     assert "| HaarPool |" not in text
@@ -303,3 +312,4 @@ def test_special_characters():
     assert "<td>&lt;b&gt;</td>" in page
     assert r"\caption{a\_b \& 5 \%}" in tex
     assert r"1 $\pm$ 2 {[}3]" in tex
+    assert r"\usepackage{booktabs, adjustbox}" in tex

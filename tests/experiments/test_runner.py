@@ -79,6 +79,14 @@ def test_generated_graphs_are_not_those_of_the_paper(without_data, tmp_path):
     assert not list(tmp_path.glob("triangles"))
 
 
+def test_a_folder_that_cannot_be_made_is_an_error_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("haarpool.experiments.runner.run_in_processes", None)  # never called
+    (tmp_path / "table1").write_text("a file")
+    chosen = find_table("table1").select(["MUTAG"], ["gin"], ["random"])
+    with pytest.raises(HaarPoolError, match="a folder that can be written"):
+        run_table(chosen, tmp_path, 1, RunOptions(progress=False))
+
+
 @pytest.mark.parametrize(("device", "is_used_again"), [("cpu", True), ("cuda", False)])
 def test_a_process_is_used_again_after_a_failure_but_not_on_a_gpu(
     tmp_path, monkeypatch, device, is_used_again

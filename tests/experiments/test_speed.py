@@ -84,7 +84,10 @@ def test_the_paper_ticks():
 def test_another_file(tmp_path):
     path = tmp_path / "bench-cpu.json"
     no_case = {"part": "timing", "value": 1.0}
-    for content in ([], *({"machine": MACHINE, "lines": lines} for lines in (5, [no_case], [3]))):
+    no_nodes = no_case | {"case": {"layer": "TopKPooling"}}
+    text = line("TopKPooling", 10, "fast")
+    odd = (5, [no_case], [3], [no_nodes], [text])
+    for content in ([], *({"machine": MACHINE, "lines": lines} for lines in odd)):
         path.write_text(json.dumps(content))
         with pytest.raises(HaarPoolError, match="a file of `haarpool bench`"):
             Benchmark.read(path)

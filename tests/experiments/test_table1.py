@@ -10,7 +10,7 @@ from haarpool.errors import HaarPoolError
 from haarpool.experiments import table1
 from haarpool.experiments.lines import network_config
 from haarpool.experiments.published import TABLE1
-from haarpool.experiments.table import TABLES, find_table
+from haarpool.experiments.table import NO_POOLING, TABLES, find_table
 from haarpool.nn import build_model
 from haarpool.nn.architecture import LINEAR
 from haarpool.nn.haar_architecture import parse_architecture
@@ -18,6 +18,7 @@ from haarpool.training.presets import preset
 
 TABLE = find_table("table1")
 CELLS = {cell.key: cell for cell in TABLE.cells}
+CLASSICAL = ("csm", "regression")  # trainers without networks
 SAME = ("sortpool", "diffpool", "gpool", "sagpool", "eigenpool")
 
 
@@ -28,6 +29,12 @@ def test_every_cell_has_valid_settings(name):
     assert networks
     for cell in networks:
         assert network_config(cell).threads == 1
+    mixtures = [cell for cell in cells if not (cell.is_network or cell.trainer in CLASSICAL)]
+    for cell in mixtures:
+        assert len(cell.networks) >= 2
+        for one in cell.networks.values():
+            levels = parse_architecture(one.settings["arch"]).num_levels
+            assert (levels == 0) == cell.method.endswith(NO_POOLING)
 
 
 @pytest.mark.parametrize("dataset", table1.DATASETS)

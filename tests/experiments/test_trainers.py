@@ -140,8 +140,15 @@ def test_nested_selection_chooses_by_validation_and_trains_again_on_both_parts(r
         assert not has_settings(line, replace(cell, settings=settings | change))
 
 
-def test_nested_selection_without_training_again_scores_all_parts(runs):
+def test_nested_selection_without_training_again_scores_all_parts(runs, monkeypatch):
     networks = {"one": SMALL, "other": SMALL | {"lr": 0.1}}
+    score = mixtures.score_mixtures
+
+    def both_win(*arguments):
+        for names, scores in score(*arguments):
+            yield names, scores | {"log_loss": -len(names)}
+
+    monkeypatch.setattr(mixtures, "score_mixtures", both_win)
     cell = Cell("rings", "some", "random", {"members": 1, "networks": networks}, "nested_parts")
     line = train_trial(Trial(cell, 1), None, "cpu")
     assert line["status"] == "ok", line["reason"]
@@ -149,7 +156,7 @@ def test_nested_selection_without_training_again_scores_all_parts(runs):
     graphs, trained = read_graphs("rings"), dict(zip(networks, runs, strict=True))
     split = split_of(Trial(cell, 1), graphs)
     chosen = [trained[name] for name in line["chosen"]]
-    assert set(line["chosen"].values()) == {1}
+    assert line["chosen"] == {"one": 1, "other": 1}
     for run, _ in runs:
         assert run.splits[0].train.tolist() == split.train.tolist()
     mean = np.mean([one.result.predicted for _, one in chosen], axis=0)
@@ -175,6 +182,11 @@ def test_nested_selection_of_regression_takes_the_lowest_error(runs, monkeypatch
     assert len(errors) == 3
     assert "+".join(line["chosen"]) == min(errors, key=errors.get)
     assert (line["metric"], line["validation"]) == ("mae", min(errors.values()))
+    validation = runs[0][0].splits[0].validation
+    predicted = [trained.members[0].validation for _, trained in runs]
+    for names, mean in zip(errors, [*predicted, np.mean(predicted, axis=0)], strict=True):
+        error = np.abs(mean - values.targets[validation]).mean()
+        assert errors[names] == pytest.approx(error, rel=1e-5)
 
 
 def test_a_score_that_is_not_finite_is_a_failure(monkeypatch):

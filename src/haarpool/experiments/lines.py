@@ -80,16 +80,32 @@ def _parse(text: str) -> Line | None:
     names = ("dataset", "method", "protocol", "status")
     if not isinstance(line, dict) or not all(isinstance(line.get(name), str) for name in names):
         return None
-    is_whole = isinstance(line.get("seed"), int) and isinstance(line.get("config"), dict)
-    return line if is_whole and (line["status"] != "ok" or _has_result(line)) else None
+    is_whole = _is_number(line.get("seed"), int) and isinstance(line.get("config"), dict)
+    is_known = line["status"] == "failed" or (line["status"] == "ok" and _has_result(line))
+    return line if is_whole and is_known else None
 
 
 def _has_result(line: Line) -> bool:
-    """Return whether a line that ended well has its score, and the sizes of its parts."""
-    sizes = line.get("sizes")
-    has_sizes = isinstance(sizes, list) and [type(size) for size in sizes] == [int] * 3
-    has_value = isinstance(line.get("value"), int | float)
-    return has_sizes and has_value and isinstance(line.get("metric"), str)
+    """Return whether a line that ended well has what the report reads of it."""
+    sizes, parts, scores = line.get("sizes"), line.get("parts", {}), line.get("scores", {})
+    hashes = [line.get("split_hash"), line.get("chain_hash")]
+    return (
+        isinstance(line.get("metric"), str)
+        and _is_number(line.get("value"))
+        and isinstance(sizes, list)
+        and len(sizes) == 3
+        and all(_is_number(size, int) for size in sizes)
+        and isinstance(parts, dict)
+        and all(_is_number(score) for score in parts.values())
+        and isinstance(scores, dict)
+        and isinstance(scores.get("test", {}), dict)
+        and isinstance(line.get("chain_hashes", {}), dict)
+        and all(one is None or isinstance(one, str) for one in hashes)
+    )
+
+
+def _is_number(value: Any, *types: type) -> bool:
+    return type(value) in (types or (int, float)) and math.isfinite(value)
 
 
 def _ends_a_line(path: Path) -> bool:
@@ -175,7 +191,7 @@ def _is_same_network(made: Mapping[str, Any], cell: Cell) -> bool:
         config, asked = RunConfig.from_json(made), network_config(cell)
         same_chains = config.recipe() == asked.recipe()
         return same_chains and bool(replace(config, chain={}) == replace(asked, chain={}))
-    except (HaarPoolError, TypeError):
+    except (HaarPoolError, TypeError, AttributeError):
         return False
 
 

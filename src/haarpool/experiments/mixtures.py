@@ -69,7 +69,7 @@ def train_nested(trial: Trial, graphs: Graphs, split: Split, device: str) -> Lin
 
 
 def train_nested_parts(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
-    """The same; score also the training part, and test graphs by size."""
+    """Do what `train_nested` does; score also the training part, and test graphs by size."""
     line, chosen = _train_nested(trial, graphs, split, device)
     train = [predict_graphs(x.run, x.trained.members, split.train) for x in chosen]
     test = average(np.stack([kind.trained.result.predicted for kind in chosen]))
@@ -112,7 +112,7 @@ def _train_nested(
 def score_mixtures(
     predicted: Mapping[str, Floats], targets: NDArray[Any], task: Task
 ) -> Iterator[tuple[tuple[str, ...], dict[str, float]]]:
-    """Yield the names of each kind and of each mixture of kinds, with loss and main score.
+    """Yield the names of each kind and of each mixture of kinds, with its scores.
 
     Args:
         predicted: (n, C) probabilities of the classes, or (n, T) values, by each kind.

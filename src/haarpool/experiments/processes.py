@@ -30,7 +30,7 @@ def run_in_processes(
     function: Callable[[Task], Any],
     tasks: Sequence[Task],
     jobs: int,
-    is_failed: Callable[[Any], bool] = lambda result: False,
+    is_broken: Callable[[Any], bool] = lambda result: False,
 ) -> Generator[tuple[Task, Any]]:
     """Call a function for each task and yield tasks with results, in the order they end.
 
@@ -41,7 +41,7 @@ def run_in_processes(
         function: The function; for several jobs it can be pickled.
         tasks: The tasks, in the order they start.
         jobs: Number of processes.
-        is_failed: Whether the process of a result must not be used again: after an error of a GPU
+        is_broken: Whether the process of a result must not be used again: after an error of a GPU
             all further calls in the same process fail.
 
     Yields:
@@ -66,7 +66,7 @@ def run_in_processes(
                     process.join()
                     yield task, Died(process.exitcode)
                     continue
-                if waiting and not is_failed(result):
+                if waiting and not is_broken(result):
                     _give((process, ready), waiting.pop(), workers)
                 else:
                     ready.close()

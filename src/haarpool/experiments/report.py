@@ -18,7 +18,7 @@ from haarpool.experiments.document import (
 )
 from haarpool.experiments.lines import Line, ResultLines, current_lines
 from haarpool.experiments.speed import read_benchmarks, speed_parts
-from haarpool.experiments.table import QUICK_REPEATS, TABLES, Table, find_table
+from haarpool.experiments.table import QUICK_REPEATS, REPEATS, TABLES, Table, find_table
 from haarpool.experiments.table_report import TableReport
 
 FILES = {"README.md": to_markdown, "report.html": to_html, "tables.tex": to_latex}
@@ -28,8 +28,8 @@ INTRODUCTION = (
     "settings, versions, hashes of split and chains, and in newer lines a hash of the source code. "
     "`haarpool train` with the settings of a line trains the same networks on the same device and "
     "processor and with the same versions; `seed` is the number of the repeat. For a mixture and "
-    "for nested selection it is the seed of all networks, and no single command trains them: they "
-    "train on two parts together. No choice in a trial reads the test part.",
+    "for nested selection it is the seed of all networks, and no single command trains them. No "
+    "choice in a trial reads the test part.",
     "± is the standard deviation between splits. The 95 % interval is mean ± t · s · sqrt(1/n + "
     "n_test/n_train) with the quantile t of Student's distribution with n − 1 degrees of freedom, "
     "after Nadeau and Bengio (2003): the training parts of random splits overlap, so the usual "
@@ -62,9 +62,10 @@ def write_report(folder: Path, *, quick: bool = False) -> list[Path]:
     start = len(parts)
     check_folder(folder)
     for name in TABLES:
-        if lines := ResultLines(folder, name).read():
-            report = (_quick_report if quick else TableReport)(find_table(name), lines)
-            parts += report.parts(folder)
+        lines = ResultLines(folder, name).read()
+        table = _quick_table(find_table(name), lines) if quick else find_table(name)
+        if lines and table.cells:
+            parts += TableReport(table, lines, QUICK_REPEATS if quick else REPEATS).parts(folder)
     if benchmarks := read_benchmarks(folder, quick=quick):
         parts += speed_parts(benchmarks)
     if len(parts) == start:
@@ -79,7 +80,7 @@ def write_report(folder: Path, *, quick: bool = False) -> list[Path]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise an error if a folder is a file, or has a README.md that is not a report."""
+    """Raise an error if a folder is a file, or has files that are not those of results."""
     if folder.is_file():
         raise HaarPoolError("a folder for results", f"the file {folder}", "choose a folder")
     path = folder / "README.md"
@@ -87,12 +88,14 @@ def check_folder(folder: Path) -> None:
         raise HaarPoolError(
             "a folder for results", f"{path}, which is not a report", "choose another folder"
         )
+    for quick in (False, True):
+        read_benchmarks(folder, quick=quick)
 
 
-def _quick_report(table: Table, lines: Sequence[Line]) -> TableReport:
-    """Report on the cells of a small version that were run."""
+def _quick_table(table: Table, lines: Sequence[Line]) -> Table:
+    """Return the cells of the small version of a table that were run."""
     small = table.shortened()
     run = {key[:3] for key in current_lines(small, lines)}
     cells = [cell for cell in small.cells if cell.key in run]
     methods = [method for method in small.methods if method.name in {key[1] for key in run}]
-    return TableReport(replace(small, cells=cells, methods=methods), lines, QUICK_REPEATS)
+    return replace(small, cells=cells, methods=methods)

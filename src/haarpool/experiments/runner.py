@@ -163,4 +163,4 @@ def describe_line(line: Line) -> str:
     name = f"{line['dataset']} {line['method']} {line['protocol']} {line['seed']}"
     if line["status"] != "ok":
         return f"{name}: failed, {line['reason']}"
-    return f"{name}: {line['metric']} {line['value']:.4f} ({line['seconds']:.1f} s)"
+    return f"{name}: {line['metric']} {line['value']:.4f} ({line.get('seconds') or 0:.1f} s)"

@@ -72,15 +72,16 @@ class Benchmark(NamedTuple):
 
     @property
     def parts(self) -> set[str]:
-        """Parts of `haarpool bench` that were measured."""
-        return {line["part"] for line in self.lines}
+        """Parts of `haarpool bench` that were measured; the line of one that failed has no case."""
+        return {line["part"] for line in self.lines if line["case"]}
 
     def times(self, mode: str) -> dict[str, dict[int, float | None]]:
         """Return median times in ms by layer and number of nodes; None if it was left out."""
         result: dict[str, dict[int, float | None]] = {}
         for line in self.lines:
-            case = line["case"]  # empty if the part failed
-            if line["part"] == "timing" and (case.get("mode"), case.get("way")) == (mode, "eager"):
+            case = line["case"]
+            is_wanted = "layer" in case and (case.get("mode"), case.get("way")) == (mode, "eager")
+            if line["part"] == "timing" and is_wanted:
                 result.setdefault(case["layer"], {})[case["nodes"]] = line["median_ms"]
         return result
 
@@ -110,10 +111,13 @@ def read_benchmarks(folder: Path, *, quick: bool = False) -> list[Benchmark]:
 
 def _read_line(line: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the report reads of a line."""
-    return {
-        "part": line["part"], "case": dict(line["case"]), "value": line["value"],
-        "median_ms": line.get("median_ms"),
-    }  # fmt: skip
+    case = dict(line["case"])
+    if "layer" in case:
+        case |= {"layer": str(case["layer"]), "nodes": int(case["nodes"])}
+    value, median = (
+        one if one is None else float(one) for one in (line["value"], line.get("median_ms"))
+    )
+    return {"part": str(line["part"]), "case": case, "value": value, "median_ms": median}
 
 
 def exponent(values: Mapping[int, float | None]) -> str:

@@ -69,9 +69,9 @@ class Estimate(NamedTuple):
         return abs(value - self.mean) <= self.half
 
     def scaled(self, factor: float) -> Estimate:
-        """Return the estimate in other units."""
-        mean, std, half = factor * self.mean, factor * self.std, factor * self.half
-        return self._replace(mean=mean, std=std, half=half)
+        """Return the estimate in other units, or with another sign."""
+        size = abs(factor)
+        return self._replace(mean=factor * self.mean, std=size * self.std, half=size * self.half)
 
 
 def estimate(lines: Sequence[Line], part: str = "") -> Estimate:

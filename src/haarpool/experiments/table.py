@@ -92,7 +92,7 @@ class Cell:
 
     @property
     def mixture_settings(self) -> dict[str, Any]:
-        """Settings of several kinds of networks that are not those of a kind."""
+        """Settings of a mixture beside its kinds of networks, such as "final_networks"."""
         of_kinds = ("networks", "members")
         return {name: value for name, value in self.settings.items() if name not in of_kinds}
 
@@ -182,7 +182,7 @@ class Table:
             raise HaarPoolError(
                 f"a cell of {self.name}",
                 "none with these datasets, methods and protocols",
-                "choose fewer of them at once",
+                "list all cells",
             )
         kept = {cell.method for cell in chosen}
         rows = [method for method in self.methods if method.name in kept]

@@ -111,8 +111,7 @@ class TableReport:
                     lines = self.ok(dataset, method.name, protocol)
                     others = self.ok(dataset, method.name + NO_POOLING, protocol)
                     gain = paired_difference(lines, others, part)
-                    # A lower error is a gain.
-                    gain = gain and (gain if self.is_accuracy else gain.scaled(-1))
+                    gain = gain and gain.scaled(1 if self.is_accuracy else -1)
                     texts.append(self.difference(gain))
                 if set(texts) != {DASH}:
                     rows.append([method.title, protocol, *texts])
@@ -270,7 +269,7 @@ def predicts_one_class(line: Line) -> bool:
     which is the accuracy; both are divided by the number of classes.
     """
     scores = line.get("scores", {}).get("test", {})
-    if not {"accuracy", "balanced_accuracy", "f1"} <= set(scores):
+    if None in map(scores.get, ("accuracy", "balanced_accuracy", "f1")):
         return False
     share, recall = scores["accuracy"], scores["balanced_accuracy"]
     if not 0 < recall <= 1 / 2:

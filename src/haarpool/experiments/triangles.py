@@ -21,19 +21,20 @@ LATE: dict[str, Any] = PAPER | {
 SUM: dict[str, Any] = {
     **BEST, "arch": "haarsum", "features": "auto+walks", "batch_size": 128, "threads": 1,
 }  # fmt: skip
-# Kinds of networks among which the validation part chooses, one of each.
-GRID = {
-    "walks": SUM,
-    "walks, one level": SUM | {"arch": "haarsum:levels=1"},
-    "walks, 128 wide": SUM | {"arch": "haarsum:width=128"},
-    "degrees alone": SUM | {"features": "auto"},
-}
 FLAT = SUM | {"arch": "haarsum:levels=0"}
-GRID_WITHOUT_POOLING = {
-    "walks": FLAT,
-    "walks, 128 wide": FLAT | {"arch": "haarsum:width=128,levels=0"},
-    "degrees alone": FLAT | {"features": "auto"},
-}
+
+
+def _grid(levels: int) -> dict[str, Any]:
+    """Return the kinds of networks among which the validation part chooses, one of each."""
+    one = SUM | {"arch": f"haarsum:levels={levels}"}
+    networks = {
+        "walks": one,
+        "walks, 128 wide": one | {"arch": f"haarsum:width=128,levels={levels}"},
+        "degrees alone": one | {"features": "auto"},
+    }
+    return {"members": 1, "networks": networks}
+
+
 SAG, TWO, ONE = "GIN64-SP-GIN64-SP-GIN64-MP", "GIN64-HP-GIN64-HP-GIN64-MP", "GIN64-HP-2GIN64-MP"
 SAG_ROW, TWO_ROW, ONE_ROW = TRIANGLES  # the rows of the paper, in its order
 
@@ -49,19 +50,17 @@ METHODS: dict[Method, dict[str, Any]] = {
         PAPER | {"arch": TWO, "domain": "vertex"}),
     Method("best", "HaarSumNet, walks", "Features: degree, and return probabilities of random "
            "walks, of which those of three steps go around triangles: they nearly give the answer. "
-           "Chosen by one validation score, not in the lines. The other rows have degrees alone."):
-        SUM,
+           "Chosen by one validation score, not in the lines. The rows of the paper, those of "
+           "CHEB and the default have degrees alone."): SUM,
     Method("best-no-pooling", "HaarSumNet, walks, without pooling",
            "The same network with 0 levels: what pooling adds."): FLAT,
     Method("best-nested", "haarpool, nested selection",
-           "Chosen anew for each seed: one HaarSumNet of each kind (walks as features; one level "
-           "instead of two; 128 wide; degrees alone) trains, and of the kinds and all their "
-           "mixtures the one with the lowest log loss in the validation part is taken. Declared "
-           "after the results of HaarSumNet were seen."): (
-        {"members": 1, "networks": GRID}),
+           "Chosen anew for each seed: one HaarSumNet of each kind (walks as features; the same, "
+           "128 wide; degrees alone) trains, and of the kinds and all their mixtures the one with "
+           "the lowest log loss in the validation part is taken. Declared after the results of "
+           "HaarSumNet were seen."): _grid(levels=2),
     Method("best-nested-no-pooling", "haarpool, nested selection without pooling",
-           "The same with 0 levels, so of three kinds: what pooling adds."): (
-        {"members": 1, "networks": GRID_WITHOUT_POOLING}),
+           "The same with 0 levels: what pooling adds."): _grid(levels=0),
     Method("cheb", "3CHEB-HP-CHEB-SUM", "Late pooling, vertex domain, 50 epochs. Chosen among "
            "prototypes whose test results were looked at."): (
         LATE | {"arch": "3CHEB64-HP-CHEB64-SUM"}),
