@@ -6,17 +6,13 @@ import pytest
 import torch
 from torch.testing import assert_close
 from torch_geometric.data import Batch, Data
-from torch_geometric.nn import (
-    EdgePooling,
-    GCNConv,
-)
-from torch_geometric.utils import (
-    scatter,
-)
+from torch_geometric.nn import EdgePooling, GCNConv
+from torch_geometric.nn.aggr import MaxAggregation
+from torch_geometric.utils import scatter
 
 from haarpool import HaarPoolError
 from haarpool.nn import LaPool, build_model
-from haarpool.nn.stages import ChainPooling, Contraction, LayerState
+from haarpool.nn.stages import ChainPooling, Contraction, LayerState, MaxReadout
 from helpers.networks import FEATURES, SIZES, batch_for, inputs_of, outputs_of, weighted_graphs
 
 
@@ -179,3 +175,19 @@ def test_a_graph_without_nodes_reads_out_as_zeros(token):
     rows = {key: batch[key] for key in ("x", "edge_index", "batch")}
     assert model(batch)[1].isfinite().all()
     torch.testing.assert_close(model(batch), model(rows))
+
+
+def test_maximum_is_that_of_pyg():
+    torch.manual_seed(0)
+    x = torch.randint(-3, 4, (9, 5)).float()  # ties share their gradient
+    batch = torch.tensor([0, 0, 0, 0, 2, 2, 3, 3, 3])  # graph 1 has no nodes
+    results, gradients = [], []
+    for readout in (MaxReadout(), MaxAggregation()):
+        leaf = x.clone().requires_grad_()
+        result = readout(leaf, batch, dim_size=4)
+        (result * torch.arange(20).view(4, 5)).sum().backward()
+        results.append(result)
+        gradients.append(leaf.grad)
+    assert torch.equal(*results)
+    assert torch.equal(*gradients)
+    assert not results[0][1].any()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch_geometric.nn import TopKPooling
-from torch_geometric.nn.aggr import MaxAggregation, Set2Set, SortAggregation
+from torch_geometric.nn.aggr import Set2Set, SortAggregation
 from torch_geometric.utils import scatter
 
 from haarpool._types import Domain
@@ -314,11 +314,27 @@ class SumReadout(torch.nn.Module):
         return total / state.count_nodes(num_graphs).to(total.dtype) if self.mean else total
 
 
+class MaxReadout(torch.nn.Module):
+    """The maximum over the nodes of each graph.
+
+    The same as `MaxAggregation` of PyG, which in training on a GPU warns again and again that
+    another package would be faster.
+    """
+
+    def reset_parameters(self) -> None:
+        """Do nothing: there are no weights."""
+
+    def forward(self, x: Tensor, batch: Tensor, dim_size: int) -> Tensor:
+        """Return one row per graph; of a graph without nodes it is zero."""
+        rows, index = x.new_zeros(dim_size, x.shape[1]), batch[:, None].expand_as(x)
+        return rows.scatter_reduce_(0, index, x, "amax", include_self=False)
+
+
 class Readout(torch.nn.Module):
     """A global readout: one row per graph, which the linear layers read.
 
     Args:
-        aggregation: A `SumReadout` or an aggregation of PyG.
+        aggregation: A `SumReadout`, or a module that is called like an aggregation of PyG.
     """
 
     def __init__(self, aggregation: Any) -> None:
@@ -358,4 +374,4 @@ def make_readout(token: str, in_channels: int, sorted_nodes: int) -> tuple[torch
     if token == "DGCNN":
         convolution = SortConvolution(in_channels, sorted_nodes)
         return convolution, convolution.out_channels
-    return MaxAggregation(), in_channels
+    return MaxReadout(), in_channels
