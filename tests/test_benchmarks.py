@@ -1,6 +1,7 @@
 """The arithmetic of benchmarks/: ranks of candidates, halves of validation parts, intervals."""
 
 import itertools
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -109,3 +110,35 @@ def test_a_table_replaces_the_old_one_and_nothing_else(tmp_path):
     page.write_text("a\n<!-- graphs -->\nold\nb\n")
     with pytest.raises(ValueError, match="no <!-- end -->"):
         write_tables({"graphs": "new"}, [page])
+
+
+def test_tables_of_speed_show_what_was_measured_and_leave_the_rest_empty(tmp_path):
+    from speed_page import Measured, layer_table, number, training_table
+
+    def line(part, value, median, **case):
+        times = {"value": value, "median_ms": median}
+        return {"part": part, "case": case, "unit": "", **times}
+
+    timing = {"layer": "HaarPooling, haar", "mode": "forward", "way": "eager"}
+    lines = [
+        line("timing", 8.0, 0.25, **timing, nodes=200),
+        line("timing", 80.0, 0.025, **timing | {"way": "captured"}, nodes=1100),
+        line("timing", None, None, **timing | {"layer": "EdgePooling"}, nodes=200),  # left out
+        line("training", 14.0, 14.0, pooling="HP", way="plain"),
+        line("training", 30.0, 30.0, pooling="LAP", way="plain"),
+        line("training", 0.9, 0.9, pooling="HP", way="captured"),
+    ]
+    path = tmp_path / "bench-cuda.json"
+    path.write_text(json.dumps({"machine": {}, "lines": lines}))
+    measured = Measured(path)
+    layers = layer_table(measured).splitlines()
+    assert layers[0] == "| nodes per graph | 200 | 1,100 |"
+    assert layers[2:4] == [
+        "| HaarPooling, Haar domain, forward | 0.250 (8.0) |  |",
+        "| the same, captured |  | 0.025 (80.0) |",
+    ]
+    assert layers[-1] == "| EdgePooling, forward |  |  |"
+    captured, plain = training_table(measured).splitlines()[2:]
+    assert captured.endswith("| 0.900 |  |")
+    assert plain == "| plain | 14.0 | 30.0 |"
+    assert [number(x) for x in (0.5, 9.0, 11.0, 3635.1)] == ["0.50", "9.00", "11.0", "3,635"]

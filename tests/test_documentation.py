@@ -91,3 +91,10 @@ def test_tables_and_figure_of_the_paper_are_those_of_the_results():
         drawn = figure.text["Description"]
     assert drawn == digest(figure_rows(read_experiments(results))), "run make pages"
     assert (results / FIGURE).stat().st_size < 150_000
+
+
+@pytest.mark.usefixtures("_benchmarks")
+def test_tables_of_speed_are_those_of_the_results():
+    from speed_page import PAGES, make_tables
+
+    assert_pages_have(make_tables(ROOT / "results"), PAGES)
