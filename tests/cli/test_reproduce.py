@@ -103,7 +103,7 @@ def test_a_killed_command_goes_on_with_several_processes(tmp_path, monkeypatch):
 def test_a_failed_run_is_recorded_and_retried(tmp_path, monkeypatch):
     only = ("--method", "gin", "--repeats", 1)
 
-    def fail(run, repeat):
+    def fail(run, repeat, folder):
         raise RuntimeError("no such\nkernel")
 
     with monkeypatch.context() as patch:

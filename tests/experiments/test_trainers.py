@@ -28,8 +28,8 @@ def runs(monkeypatch):
     """The runs of a mixture with their trained repeats, in the order of training."""
     trained, train = [], mixtures.train_repeat
 
-    def train_and_keep(run, repeat):
-        trained.append((run, train(run, repeat)))
+    def train_and_keep(run, repeat, folder):
+        trained.append((run, train(run, repeat, folder)))
         return trained[-1][1]
 
     monkeypatch.setattr(mixtures, "train_repeat", train_and_keep)

@@ -5,11 +5,14 @@ import pytest
 import torch
 
 from haarpool.datasets import read_graphs
+from haarpool.training import train
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, seed_sequence
+from haarpool.training.loop import Trainer
 from haarpool.training.metrics import scores_of
 from haarpool.training.results import run_result
 from haarpool.training.run import start_run
+from haarpool.training.run_folder import RunFolder
 from haarpool.training.train import predict_graphs, train_repeat, train_run
 from haarpool.training.trained_model import average, uncertainty
 from helpers.tolerances import LOOSER
@@ -126,6 +129,35 @@ def test_one_repeat_alone_gives_the_same_result(run):
         again = predict_graphs(started, members, started.splits[repeat].test)
         assert np.array_equal(again, result.predicted)
     assert started.results == []
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e9])  # between two checkpoints of a member
+def test_one_repeat_alone_continues_from_its_checkpoint(run, tmp_path, monkeypatch, seconds):
+    monkeypatch.setattr(train, "SECONDS_PER_CHECKPOINT", seconds)
+    started = start_run(run.graphs, run.config, ProcessGroup(), progress=False)
+    trained, run_epoch = [], Trainer.run_epoch
+
+    def count(trainer, on_step):
+        if len(trained) == 5:  # in the last epoch of the second of three members
+            raise KeyboardInterrupt
+        trained.append(run_epoch(trainer, on_step))
+        return trained[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "run_epoch", count)
+        with pytest.raises(KeyboardInterrupt):
+            train_repeat(started, 1, RunFolder(tmp_path))
+    result, epochs, members = train_repeat(started, 1, RunFolder(tmp_path))
+    expected = [epoch for epoch in run.epochs if epoch.repeat == 1]
+    assert without_time(epochs) == without_time(expected)
+    # These were not trained again: their times are those of before.
+    kept = 5 if seconds == 0 else 3
+    assert epochs[:kept] == trained[:kept]
+    assert epochs[kept:5] != trained[kept:] or kept == 5
+    assert result.members == run.results[1].members
+    assert np.array_equal(result.predicted, run.results[1].predicted)
+    again = predict_graphs(started, members, started.splits[1].test)
+    assert np.array_equal(again, result.predicted)
 
 
 def test_predictions_of_large_graphs_take_smaller_steps(run, monkeypatch):

@@ -15,6 +15,7 @@ from haarpool._types import Floats, Task
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError
+from haarpool.experiments.execution import Execution
 from haarpool.experiments.lines import Line, network_config
 from haarpool.experiments.parts import score_parts
 from haarpool.experiments.table import Cell, Trial
@@ -46,13 +47,13 @@ class TrainedKind(NamedTuple):
         return average(np.stack([member.validation for member in self.trained.members]))
 
 
-def train_mixture(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
+def train_mixture(trial: Trial, graphs: Graphs, split: Split, execution: Execution) -> Line:
     """Train all kinds of networks of a trial; the result is their mean prediction.
 
     Nothing is chosen, so they train on the training and the validation part together.
     """
     kinds = {
-        name: _train_on_both(cell, trial.seed, graphs, split, device)
+        name: _train_on_both(cell, trial.seed, graphs, split, execution, name)
         for name, cell in trial.cell.networks.items()
     }
     line = _line(kinds, graphs, split)
@@ -63,14 +64,14 @@ def train_mixture(trial: Trial, graphs: Graphs, split: Split, device: str) -> Li
     return line | {"networks": alone}
 
 
-def train_nested(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
+def train_nested(trial: Trial, graphs: Graphs, split: Split, execution: Execution) -> Line:
     """Choose kinds of networks by the validation part, and predict the test part with these."""
-    return _train_nested(trial, graphs, split, device)[0]
+    return _train_nested(trial, graphs, split, execution)[0]
 
 
-def train_nested_parts(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
+def train_nested_parts(trial: Trial, graphs: Graphs, split: Split, execution: Execution) -> Line:
     """Do what `train_nested` does; score also the training part, and test graphs by size."""
-    line, chosen = _train_nested(trial, graphs, split, device)
+    line, chosen = _train_nested(trial, graphs, split, execution)
     train = [predict_graphs(x.run, x.trained.members, split.train) for x in chosen]
     test = average(np.stack([kind.trained.result.predicted for kind in chosen]))
     task = chosen[0].run.network.task
@@ -79,7 +80,7 @@ def train_nested_parts(trial: Trial, graphs: Graphs, split: Split, device: str) 
 
 
 def _train_nested(
-    trial: Trial, graphs: Graphs, split: Split, device: str
+    trial: Trial, graphs: Graphs, split: Split, execution: Execution
 ) -> tuple[Line, list[TrainedKind]]:
     """Return the line of nested selection, and the networks that predict the test part for it.
 
@@ -89,7 +90,10 @@ def _train_nested(
     """
     cells, targets = trial.cell.networks, graphs.targets
     assert targets is not None
-    kinds = {name: _train(cell, trial.seed, graphs, split, device) for name, cell in cells.items()}
+    kinds = {
+        name: _train(cell, trial.seed, graphs, split, execution, name)
+        for name, cell in cells.items()
+    }
     task = next(iter(kinds.values())).run.network.task
     predicted = {name: kind.validation for name, kind in kinds.items()}
     candidates = dict(score_mixtures(predicted, targets[split.validation], task))
@@ -99,7 +103,7 @@ def _train_nested(
         ensemble = {"ensemble": ceil(total / len(names))}
         for name in names:
             cell = replace(cells[name], settings={**cells[name].settings, **ensemble})
-            chosen[name] = _train_on_both(cell, trial.seed, graphs, split, device)
+            chosen[name] = _train_on_both(cell, trial.seed, graphs, split, execution, name)
     line = _line(chosen, graphs, split)
     line |= {
         "validation": candidates[names][line["metric"]],
@@ -145,19 +149,24 @@ def _with_validation(split: Split) -> Split:
     return Split(both, split.validation, split.test)
 
 
-def _train_on_both(cell: Cell, seed: int, graphs: Graphs, split: Split, device: str) -> TrainedKind:
+def _train_on_both(
+    cell: Cell, seed: int, graphs: Graphs, split: Split, execution: Execution, name: str
+) -> TrainedKind:
     """Train on the training and the validation part together."""
     monitor = network_config(cell).monitor
     if monitor != "last":  # validation graphs that are trained on must not choose an epoch
         raise HaarPoolError('monitor="last" for each kind', monitor, "change its settings")
-    return _train(cell, seed, graphs, _with_validation(split), device)
+    both = _with_validation(split)
+    return _train(cell, seed, graphs, both, execution, f"{name}, both parts")
 
 
-def _train(cell: Cell, seed: int, graphs: Graphs, split: Split, device: str) -> TrainedKind:
-    group = ProcessGroup(device=find_device(device))
+def _train(
+    cell: Cell, seed: int, graphs: Graphs, split: Split, execution: Execution, name: str
+) -> TrainedKind:
+    group = ProcessGroup(device=find_device(execution.device))
     config = replace(network_config(cell), seed=seed)
     run = start_run(graphs, config, group, progress=False, splits=[split])
-    return TrainedKind(run, train_repeat(run, 0))
+    return TrainedKind(run, train_repeat(run, 0, execution.checkpoints(name)))
 
 
 def _line(kinds: Mapping[str, TrainedKind], graphs: Graphs, split: Split) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from haarpool._validate import whole_number
 from haarpool.datasets.locations import REMEDY, find_dataset
 from haarpool.errors import HaarPoolError
+from haarpool.experiments.execution import remove_empty
 from haarpool.experiments.lines import Key, Line, ResultLines, current_lines, missing_trials
 from haarpool.experiments.processes import Died, run_in_processes
 from haarpool.experiments.table import TABLES, Table, Trial, find_table
@@ -64,6 +65,8 @@ def run_table(
 ) -> Summary:
     """Train what is missing of a table; write a line as soon as a trial ends.
 
+    A trial that was killed continues from its last checkpoint.
+
     Args:
         table: The table.
         folder: Folder of results.
@@ -86,7 +89,7 @@ def run_table(
         results.append(line)
         show(f"{describe_line(line)}, copied from {line['copied_from']}")
     summary = summary._replace(skipped=summary.skipped + len(known))
-    train = partial(_train, root=options.root, device=options.device)
+    train = partial(_train, root=options.root, device=options.device, results=folder)
     # After an error of a GPU all further calls in the same process fail.
     is_broken = _is_failed if device.type != "cpu" else lambda line: False
     hidden = None if options.progress is None else not options.progress
@@ -101,6 +104,7 @@ def run_table(
             bar.update()
             with tqdm.external_write_mode():
                 show(describe_line(line))
+    remove_empty(folder)
     return summary
 
 
@@ -141,11 +145,11 @@ def _line_of_twin(trial: Trial, table: Table, lines: dict[Key, Line]) -> Line | 
     return None
 
 
-def _train(trial: Trial, root: str | None, device: str) -> Line:
+def _train(trial: Trial, root: str | None, device: str, results: Path) -> Line:
     import torch
 
     torch.set_num_threads(1)
-    return train_trial(trial, root, device)
+    return train_trial(trial, root, device, results)
 
 
 def _is_failed(line: Line) -> bool:

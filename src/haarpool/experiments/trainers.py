@@ -18,6 +18,7 @@ from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split, make_splits, num_folds
 from haarpool.experiments.classical import score_regression
 from haarpool.experiments.csm import score_csm
+from haarpool.experiments.execution import Execution, open_execution
 from haarpool.experiments.lines import Line, network_config
 from haarpool.experiments.mixtures import train_mixture, train_nested, train_nested_parts
 from haarpool.experiments.parts import score_parts
@@ -27,32 +28,38 @@ from haarpool.training.metrics import SCORES
 from haarpool.training.run import Run, start_run
 from haarpool.training.train import TrainedRepeat, predict_graphs, train_repeat
 
-Trainer = Callable[[Trial, Graphs, Split, str], Line]
+Trainer = Callable[[Trial, Graphs, Split, Execution], Line]
 SPLIT_SEED = 0
 _PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "grakel")
 
 
-def train_trial(trial: Trial, root: str | None, device: str) -> Line:
+def train_trial(trial: Trial, root: str | None, device: str, results: Path | None = None) -> Line:
     """Train a trial and return its line; an error becomes a line with its reason.
 
     Args:
         trial: The trial.
         root: Folder of datasets.
         device: Name of the device.
+        results: Folder of results. A trial that was killed continues from its checkpoints there; by
+            default there are none.
     """
     cell, start, line = trial.cell, time.perf_counter(), new_line(trial, device)
-    try:
-        graphs = _graphs(cell.dataset, root)
-        split = split_of(trial, graphs)
-        line["split_hash"] = split.digest()
-        line["sizes"] = [len(part) for part in split]
-        line |= TRAINERS[cell.trainer](trial, graphs, split, device)
-        if math.isfinite(line["value"]):
-            line["status"] = "ok"
-        else:
-            line["reason"] = f"{line['metric']} of the test part is {line['value']}"
-    except Exception as error:  # the other trials still run
-        line["reason"] = describe(error)
+    identity = [cell.key, trial.seed, line["config"], line["versions"], device, root]
+    with open_execution(device, results, identity) as execution:
+        if execution.is_resumed:
+            line["resumed"] = True  # so `seconds` are those since it was resumed
+        try:
+            graphs = _graphs(cell.dataset, root)
+            split = split_of(trial, graphs)
+            line["split_hash"] = split.digest()
+            line["sizes"] = [len(part) for part in split]
+            line |= TRAINERS[cell.trainer](trial, graphs, split, execution)
+            if math.isfinite(line["value"]):
+                line["status"] = "ok"
+            else:
+                line["reason"] = f"{line['metric']} of the test part is {line['value']}"
+        except Exception as error:  # the other trials still run
+            line["reason"] = describe(error)
     line["seconds"] = round(time.perf_counter() - start, 2)
     return line
 
@@ -134,25 +141,26 @@ def _run(cell: Cell, seed: int, graphs: Graphs, device: str) -> Run:
     return run
 
 
-def train_network(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
+def train_network(trial: Trial, graphs: Graphs, split: Split, execution: Execution) -> Line:
     """Train the network of a trial."""
-    run = _run(trial.cell, trial.seed, graphs, device)
-    return _network_line(run, trial)[0]
+    return _network_line(trial, graphs, execution)[0]
 
 
-def train_network_parts(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
+def train_network_parts(trial: Trial, graphs: Graphs, split: Split, execution: Execution) -> Line:
     """Train the network of a trial; score also the training part, and test graphs by size."""
-    run = _run(trial.cell, trial.seed, graphs, device)
-    line, trained = _network_line(run, trial)
+    line, run, trained = _network_line(trial, graphs, execution)
     train = predict_graphs(run, trained.members, split.train)
     test = trained.result.predicted
     line["parts"] = score_parts(line, run.network.task, graphs, split, train, test)
     return line
 
 
-def _network_line(run: Run, trial: Trial) -> tuple[Line, TrainedRepeat]:
+def _network_line(
+    trial: Trial, graphs: Graphs, execution: Execution
+) -> tuple[Line, Run, TrainedRepeat]:
+    run = _run(trial.cell, trial.seed, graphs, execution.device)
     start = time.perf_counter()
-    trained = train_repeat(run, trial.seed)
+    trained = train_repeat(run, trial.seed, execution.checkpoints("network"))
     result, epochs = trained.result, trained.epochs
     metric = SCORES[run.network.task][0]
     line: Line = {
@@ -174,10 +182,10 @@ def _network_line(run: Run, trial: Trial) -> tuple[Line, TrainedRepeat]:
         }
     if len(result.members) > 1:
         line["members"] = [member.test[metric] for member in result.members]
-    return line, trained
+    return line, run, trained
 
 
-def train_csm(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
+def train_csm(trial: Trial, graphs: Graphs, split: Split, execution: Execution) -> Line:
     """Score the subgraph matching kernel with an SVM."""
     scores = score_csm(graphs, split, **trial.cell.settings)
     return {
@@ -189,7 +197,7 @@ def train_csm(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
     }
 
 
-def train_regression(trial: Trial, graphs: Graphs, split: Split, device: str) -> Line:
+def train_regression(trial: Trial, graphs: Graphs, split: Split, execution: Execution) -> Line:
     """Score a regression model of scikit-learn."""
     scores = score_regression(graphs, split, **trial.cell.settings, seed=trial.seed)
     return {

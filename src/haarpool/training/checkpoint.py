@@ -39,7 +39,7 @@ def save_checkpoint(run: Run, trainer: Trainer | None, folder: RunFolder) -> Non
     folder.write_tensors(CHECKPOINT, tensors, notes)
     if trainer is None:  # a better repeat may have replaced others
         needed = {_member_file(run.model_repeat, m) for m in range(run.config.ensemble)}
-        needed |= {_member_file(len(run.results), m) for m in range(len(run.members))}
+        needed |= {_member_file(run.repeat, m) for m in range(len(run.members))}
         _remove_members(folder, needed)
 
 
@@ -48,7 +48,7 @@ def save_member(run: Run, folder: RunFolder) -> None:
     member = run.members[-1]
     tensors = model_tensors(run.trained_model([member]))
     tensors |= {f"predicted.{part}": torch.from_numpy(getattr(member, part)) for part in _PARTS}
-    name = _member_file(len(run.results), len(run.members) - 1)
+    name = _member_file(run.repeat, len(run.members) - 1)
     folder.write_tensors(name, tensors, {"best_epoch": member.best_epoch})
 
 
@@ -81,7 +81,7 @@ def load_checkpoint(run: Run, folder: RunFolder) -> Trainer | None:
             run.model = run.trained_model(
                 [_load_member(run, folder, run.model_repeat, member) for member in members]
             )
-        repeat = len(run.results)
+        repeat = run.repeat
         run.members = [_load_member(run, folder, repeat, m) for m in range(notes["members"])]
         reached = (repeat, len(run.members), 0)
         if notes["progress"] is not None:

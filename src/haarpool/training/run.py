@@ -102,6 +102,7 @@ class Run:
         results: Results of the complete repeats.
         model: Model of the repeat with the best validation score so far.
         model_repeat: Number of that repeat.
+        first_repeat: Number of the first repeat that is trained.
     """
 
     graphs: Graphs
@@ -117,6 +118,12 @@ class Run:
     results: list[RepeatResult] = field(default_factory=list)
     model: TrainedModel | None = None
     model_repeat: int = -1
+    first_repeat: int = 0
+
+    @property
+    def repeat(self) -> int:
+        """Number of the repeat that is trained next, or now."""
+        return self.first_repeat + len(self.results)
 
     def trainer(self, repeat: int, member: int = 0) -> Trainer:
         """Make the trainer of a member of a repeat, with new weights."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -35,6 +36,8 @@ from haarpool.training.run import (
 from haarpool.training.run_folder import CHECKPOINT, RunFolder
 from haarpool.training.trained_model import average, to_predictions
 
+SECONDS_PER_CHECKPOINT = 20.0  # of a repeat that is trained alone; an epoch may take milliseconds
+
 
 def train_run(
     run: Run, folder: RunFolder | None = None, *, resume: bool = False, progress: bool | None = None
@@ -47,36 +50,62 @@ def train_run(
         resume: Continue from the checkpoint in the folder.
         progress: True shows a progress bar, False hides it, `None` shows it on a terminal.
     """
-    config = run.config
     hidden = (None if progress is None else not progress) if run.group.is_main else True
     writable = folder if run.group.is_main else None
     with _execution(run):
-        trainer = None
-        if resume and folder is not None:
-            try:
-                trainer = load_checkpoint(run, folder)
-            except (KeyError, TypeError, AttributeError, IndexError, RuntimeError) as error:
-                raise folder.damaged(CHECKPOINT, error) from error
-        for repeat in range(len(run.results), len(run.splits)):
-            for member in range(len(run.members), config.ensemble):
-                trainer = trainer or run.trainer(repeat, member)
-                with _progress_bar(run, trainer, hidden) as bar:
-                    while not trainer.progress.is_complete(config):
-                        epoch = trainer.run_epoch(bar.update)
-                        run.epochs.append(epoch)
-                        bar.set_postfix_str(_describe_epoch(epoch, trainer))
-                        if writable is not None:
-                            writable.append_metrics(epoch._asdict())
-                            save_checkpoint(run, trainer, writable)
-                run.members.append(_complete_member(trainer))
-                trainer = None
-                if writable is not None:
-                    save_member(run, writable)
-                if len(run.members) == config.ensemble:
-                    _complete_repeat(run)
-                if writable is not None:
-                    save_checkpoint(run, None, writable)
+        trainer = _load(run, folder) if resume and folder is not None else None
+        while len(run.results) < len(run.splits):
+            _train_members(run, trainer, writable, hidden=hidden)
+            trainer = None
+            _complete_repeat(run)
+            if writable is not None:
+                save_checkpoint(run, None, writable)
     return run
+
+
+def _load(run: Run, folder: RunFolder) -> Trainer | None:
+    """Bring a run to the state of its checkpoint; return the trainer that was in progress."""
+    try:
+        return load_checkpoint(run, folder)
+    except (KeyError, TypeError, AttributeError, IndexError, RuntimeError) as error:
+        raise folder.damaged(CHECKPOINT, error) from error
+
+
+def _train_members(
+    run: Run,
+    trainer: Trainer | None,
+    folder: RunFolder | None,
+    *,
+    hidden: bool | None,
+    every: float = 0.0,
+) -> None:
+    """Train the members of a repeat that are not complete.
+
+    Args:
+        run: The run.
+        trainer: Trainer of the next member, if it is in progress.
+        folder: Folder of the checkpoints; `None` writes none.
+        hidden: Hide the progress bar; `None` shows it on a terminal.
+        every: Least number of seconds between two checkpoints of a member.
+    """
+    for member in range(len(run.members), run.config.ensemble):
+        trainer = trainer or run.trainer(run.repeat, member)
+        saved = time.monotonic()
+        with _progress_bar(run, trainer, hidden) as bar:
+            while not trainer.progress.is_complete(run.config):
+                epoch = trainer.run_epoch(bar.update)
+                run.epochs.append(epoch)
+                bar.set_postfix_str(_describe_epoch(epoch, trainer))
+                if folder is not None:
+                    folder.append_metrics(epoch._asdict())
+                    if time.monotonic() - saved >= every:
+                        save_checkpoint(run, trainer, folder)
+                        saved = time.monotonic()
+        run.members.append(_complete_member(trainer))
+        trainer = None
+        if folder is not None:
+            save_member(run, folder)
+            save_checkpoint(run, None, folder)
 
 
 class TrainedRepeat(NamedTuple):
@@ -93,7 +122,7 @@ class TrainedRepeat(NamedTuple):
     members: list[Member]
 
 
-def train_repeat(run: Run, repeat: int) -> TrainedRepeat:
+def train_repeat(run: Run, repeat: int, folder: RunFolder | None = None) -> TrainedRepeat:
     """Train one repeat of a run alone, with the same result as among all repeats.
 
     The run does not change, so that its data can serve several repeats.
@@ -101,16 +130,16 @@ def train_repeat(run: Run, repeat: int) -> TrainedRepeat:
     Args:
         run: The run, from `start_run`.
         repeat: Number of the repeat.
+        folder: Folder of this repeat alone, with checkpoints; the training continues from the last
+            one. By default there are none.
     """
-    run = replace(run, network=make_network(run.config, run.graphs, run.encoding))
-    members, epochs = list[Member](), list[Epoch]()
+    network = make_network(run.config, run.graphs, run.encoding)
+    run = replace(run, network=network, first_repeat=repeat, epochs=[], members=[], results=[])
     with _execution(run):
-        for member in range(run.config.ensemble):
-            trainer = run.trainer(repeat, member)
-            while not trainer.progress.is_complete(run.config):
-                epochs.append(trainer.run_epoch(lambda: None))
-            members.append(_complete_member(trainer))
-    return TrainedRepeat(_repeat_result(run, members, run.splits[repeat]), epochs, members)
+        trainer = None if folder is None else _load(run, folder)
+        _train_members(run, trainer, folder, hidden=True, every=SECONDS_PER_CHECKPOINT)
+    result = _repeat_result(run, run.members, run.splits[repeat])
+    return TrainedRepeat(result, run.epochs, run.members)
 
 
 @torch.no_grad()
