@@ -22,6 +22,14 @@ from haarpool.experiments.table import NO_POOLING, REPEATS
 from haarpool.experiments.table_report import format_number, predicts_one_class
 from haarpool.training.metrics import SHORT_NAMES
 from paper_figure import Point, Row, draw_scores
+from paper_recipes import (
+    OWN_RECIPE,
+    best_recipes,
+    count_recipes,
+    find_recipes,
+    own_recipes,
+    recipe_line,
+)
 from paper_results import (
     DEFAULT,
     MIXTURE,
@@ -30,14 +38,13 @@ from paper_results import (
     is_ours,
     read_experiments,
     read_report,
+    spread,
     verdict,
 )
 
 RESULTS = Path("results")
 PAGES = (Path("README.md"), Path("docs/paper.md"), Path("docs/paper_details.md"))
 FIGURE = "table1.png"
-PEERS_OF_README = 2
-OWN_RECIPE = "-own"  # end of the name of a row
 TEST_PARTS = ("original sizes", "large")  # of Triangles
 # Verdicts on our best network, which repeats nothing.
 PHRASES = {
@@ -61,14 +68,6 @@ CLAIMS = {
     "Haar instead of vertex domain (no claim of the paper)": ("haar", DEFAULT_ROW),
     "Measure by mass instead of children (no claim of the paper)": ("mass", DEFAULT_ROW),
 }
-
-
-def spread(value: Estimate | None) -> str:
-    """Format mean and standard deviation, and the number of splits if it is not ten."""
-    if value is None:
-        return DASH
-    count = f" ({value.splits})" if value.splits != REPEATS else ""
-    return f"{value.mean:.1f} ± {value.std:.1f}{count}"
 
 
 def with_interval(value: Estimate) -> str:
@@ -197,34 +196,6 @@ def reason_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
     yield f"- QM7, linear fit on the number of atoms of each element, MAE: {spread(linear)}."
 
 
-def recipe_line(table1: Sequence[Experiment]) -> str:
-    """Say which published numbers peers reach by the recipes of their authors."""
-    verdicts = recipe_verdicts(table1)
-    outside = [text for text, is_inside in verdicts.items() if not is_inside]
-    return f"{count_recipes(verdicts)}{'; the others: ' * bool(outside)}{'; '.join(outside)}."
-
-
-def count_recipes(verdicts: Mapping[str, bool]) -> str:
-    """Say how many published numbers peers reach by the recipes of their authors."""
-    return (
-        "Peers by the recipes of their authors, with at most 12,000 steps: our intervals contain "
-        f"{sum(verdicts.values())} of {len(verdicts)} published numbers"
-    )
-
-
-def recipe_verdicts(table1: Sequence[Experiment]) -> dict[str, bool]:
-    """Return whether our interval contains the published number, by peer and dataset."""
-    verdicts = {}
-    for one in table1:
-        for method in one.cells:
-            value, published = one.complete(method), one.published(method)
-            if method.endswith(OWN_RECIPE) and value and published:
-                title = one.methods[method].title.removesuffix(", own recipe")
-                text = f"{title} on {one.name}, {spread(value)} instead of {published}"
-                verdicts[text] = value.contains(published.value)
-    return verdicts
-
-
 def ended_with_one_class(one: Experiment) -> str:
     """Return the peers with trainings that end with one class for all graphs, or fail."""
     counts = []
@@ -241,17 +212,23 @@ def pooling_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
     for title, gains in pooling_gains(experiments).items():
         texts = [f"{name} {with_interval(gain)}" for name, gain in gains.items()]
         yield f"- {title}: {'; '.join(texts) or 'not run yet'}."
+    for one in experiments:
+        best, parts = one.best_of_ours(), [part for part in GOALS[one.name] if part]
+        gains = {part: one.gain(best, best + NO_POOLING, part) for part in parts if best}
+        texts = [f"{part} {with_interval(gain)}" for part, gain in gains.items() if gain]
+        if texts:
+            yield f"- {one.name}, {one.methods[best].title}, apart for {'; '.join(texts)}."
 
 
 def pooling_gains(experiments: Sequence[Experiment]) -> dict[str, dict[str, Estimate]]:
     """Return what pooling adds, by method and dataset."""
     gains = defaultdict(dict)
     for one in experiments:
-        pairs = {one.reference: "sum"} | {name: name + NO_POOLING for name in one.ours}
+        pairs = {name: name + NO_POOLING for name in one.cells} | {one.reference: "sum"}
         for method, other in pairs.items():
             if {method, other} <= one.cells.keys():
                 unit = SHORT_NAMES.get(one.metric, "points")
-                without = "the same without pooling" if method in one.ours else "a global sum"
+                without = "a global sum" if other == "sum" else "the same without pooling"
                 row = gains[f"{one.methods[method].title} beside {without}, {unit}"]
                 if gain := one.gain(method, other):
                     row[one.name] = gain
@@ -271,7 +248,7 @@ def short_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
     """Yield the results in short: peers, our best network, what pooling adds."""
     table1 = [one for one in experiments if one.table.name == "table1"]
     gains = [gain for row in pooling_gains(experiments).values() for gain in row.values()]
-    yield f"- {count_recipes(recipe_verdicts(table1))}."
+    yield f"- {count_recipes(list(find_recipes(table1)))}. {best_recipes(table1)}."
     yield f"- {ours_against_published(experiments)}"
     yield f"- {count_gains(gains)}."
 
@@ -332,17 +309,18 @@ def methods_table(experiments: Sequence[Experiment]) -> str:
         ["HaarPool, published", *(str(one.published(reference)) for one in table1)],
         ["HaarPool, measured", *(spread(one.measured(reference)) for one in table1)],
     ]
+    peers, own = table1[0].peers, own_recipes(table1[0])
     ours = [DEFAULT + NO_POOLING, DEFAULT]
     if all(one.complete(MIXTURE) for one in table1):
         ours += [MIXTURE + NO_POOLING, MIXTURE]
-    for name in (*best_peers(table1)[:PEERS_OF_README], *ours):
+    for name in (*best_peers(table1, peers)[:1], *best_peers(table1, own)[:1], *ours):
         title = table1[0].methods[name].title
         rows.append([title, *(spread(one.measured(name)) for one in table1)])
     return markdown(rows)
 
 
-def best_peers(table1: Sequence[Experiment]) -> list[str]:
-    """Return the peers by their mean over the datasets, those with the most datasets first."""
+def best_peers(table1: Sequence[Experiment], peers: Sequence[str]) -> list[str]:
+    """Return peers by their mean over the datasets, those with the most datasets first."""
 
     def rank(peer: str) -> tuple[int, float]:
         found = [
@@ -350,7 +328,7 @@ def best_peers(table1: Sequence[Experiment]) -> list[str]:
         ]
         return len(found), mean(found) if found else 0.0
 
-    return sorted(table1[0].peers, key=rank, reverse=True)
+    return sorted(peers, key=rank, reverse=True)
 
 
 def figure_rows(experiments: Sequence[Experiment]) -> list[Row]:

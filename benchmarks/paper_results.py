@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from haarpool.experiments.document import DASH
 from haarpool.experiments.lines import Line, ResultLines
 from haarpool.experiments.statistics import Estimate, estimate, paired_difference
 from haarpool.experiments.table import NO_POOLING, REPEATS, Cell, Published, find_table
@@ -101,14 +102,15 @@ class Experiment:
         measured = self.most_splits(name for name in OUR_BEST if name in self.cells)
         return measured[0] if measured else None
 
-    def gain(self, method: str, other: str) -> Estimate | None:
+    def gain(self, method: str, other: str, part: str = "") -> Estimate | None:
         """Return how far a method is ahead of another one on the same splits, positive if better.
 
         Args:
             method: The method.
             other: The other one.
+            part: Part of the data that is scored; by default the test part.
         """
-        difference = paired_difference(self.lines(method), self.lines(other))
+        difference = paired_difference(self.lines(method), self.lines(other), part)
         if difference is None or difference.splits < 2:
             return None
         return self.report.scaled(difference._replace(mean=self.sign * difference.mean))
@@ -161,3 +163,11 @@ def verdict(ours: Estimate, published: Published, sign: int) -> str:
         return "better" if sign * distance > 0 else "not reached"
     is_close = published.std is None or abs(distance) <= 2 * published.std
     return "reproduced" if is_close else "unclear"
+
+
+def spread(value: Estimate | None) -> str:
+    """Format mean and standard deviation, and the number of splits if it is not ten."""
+    if value is None:
+        return DASH
+    count = f" ({value.splits})" if value.splits != REPEATS else ""
+    return f"{value.mean:.1f} ± {value.std:.1f}{count}"

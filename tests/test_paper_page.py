@@ -139,16 +139,39 @@ def test_gains_are_positive_where_pooling_is_better(tmp_path):
     )
 
 
+def test_gains_of_triangles_apart_for_sizes(tmp_path):
+    from paper_page import pooling_lines, read_experiments
+
+    for method, large in {"best-nested": 0.4, "best-nested-no-pooling": 0.5}.items():
+        parts = {"train": 1.0, "validation": 1.0, "original sizes": 0.9, "large": large}
+        values = around((0.9 + large) / 2)
+        for seed, value in enumerate(values):
+            shifted = {name: score + 0.01 * (-1) ** seed for name, score in parts.items()}
+            write_lines(
+                tmp_path, "triangles", "TRIANGLES", {method: [value]},
+                seed=seed, parts=shifted | {"test": value},
+            )  # fmt: skip
+    assert list(pooling_lines(read_experiments(tmp_path)))[-1] == (
+        "- Triangles, haarpool, nested selection, apart for original sizes 0.00 [0.00, 0.00]; "
+        "large -10.0 [-10.0, -10.0]."
+    )
+
+
 def test_peers_by_the_recipes_of_their_authors(tmp_path):
-    from paper_page import read_experiments, recipe_line
+    from paper_page import best_recipes, read_experiments, recipe_line
 
     values = {"gin-own": around(0.89), "sortpool-own": around(0.7), "gpool-own": around(0.5)}
     write_lines(tmp_path, "table1", "MUTAG", values)  # gPool has no published number there
     write_lines(tmp_path, "table1", "PROTEINS", {"gin-own": around(0.5, n=9)})  # not complete
+    write_lines(tmp_path, "table1", "NCI109", {"diffpool-own": around(0.741)})  # a quoted number
     table1 = [one for one in read_experiments(tmp_path) if one.table.name == "table1"]
     assert recipe_line(table1) == (
         "Peers by the recipes of their authors, with at most 12,000 steps: our intervals contain "
-        "1 of 2 published numbers; the others: SortPool on MUTAG, 70.0 ± 1.1 instead of 85.8."
+        "1 of 2 published numbers of the authors, and 1 of 1 that the paper of EigenPool gives for "
+        "them; outside: SortPool on MUTAG, 70.0 ± 1.1 instead of 85.8."
+    )
+    assert best_recipes(table1) == (
+        "The best of them, in percent: MUTAG 89.0 ± 1.1, GIN; NCI109 74.1 ± 1.1, DiffPool"
     )
 
 

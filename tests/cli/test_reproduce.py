@@ -187,6 +187,8 @@ def test_list():
         (("table1", "--jobs", "0"), "--jobs in 1..256"),
         (("table1", "--device", "tpu"), "a device of this machine"),
         (("--report",), "lines of results in"),
+        (("--report", "--dataset", "MUTAG"), "--report alone"),
+        (("table1", "--report", "--list"), "also table, list"),
     ],
 )
 def test_bad_input(tmp_path, arguments, words):

@@ -64,9 +64,11 @@ def run(command: ArgumentParser, arguments: Namespace) -> int:
     if arguments.table is None and not arguments.report:
         command.print_help()
         return 2
+    if arguments.report:
+        _check_alone(arguments)
     is_benchmark = arguments.table in FROM_BENCHMARK
     table = None if arguments.report or is_benchmark else _selected_table(arguments)
-    if arguments.list and not arguments.report:
+    if arguments.list:
         names = PARTS if table is None else ["\t".join(cell.key) for cell in table.cells]
         print(*names, sep="\n")
         return 0
@@ -80,6 +82,19 @@ def run(command: ArgumentParser, arguments: Namespace) -> int:
     for path in write_report(folder, quick=arguments.quick):
         print(path)
     return 1 if failed else 0
+
+
+def _check_alone(arguments: Namespace) -> None:
+    """Raise an error if the report is asked for together with a selection."""
+    from haarpool.errors import HaarPoolError
+
+    names = ("table", "dataset", "method", "protocol", "list", "retry")
+    if chosen := [name for name in names if getattr(arguments, name)]:
+        raise HaarPoolError(
+            "--report alone: it has all tables, datasets and methods",
+            f"also {', '.join(chosen)}",
+            "leave these out",
+        )
 
 
 def _selected_table(arguments: Namespace) -> Any:

@@ -181,5 +181,9 @@ def _line(kinds: Mapping[str, TrainedKind], graphs: Graphs, split: Split) -> dic
     return {
         "metric": metric, "value": scores[metric], "scores": {"test": scores},
         "chain_hash": next(iter(hashes.values())), "chain_hashes": hashes,
+        "best_epochs": {
+            name: [member.best_epoch for member in kind.trained.members]
+            for name, kind in kinds.items()
+        },
         "device": device_name(first.group.device),
     }  # fmt: skip

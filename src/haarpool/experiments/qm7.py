@@ -49,7 +49,7 @@ NESTED = {  # by number of levels
            "and all their mixtures the one with the lowest error in its validation part is taken. "
            "Declared after the results of HaarSumNet were seen."): 2,
     Method("best-nested-no-pooling", "haarpool, nested selection without pooling",
-           "The same with 0 levels: what pooling adds."): 0,
+           "The same selection among networks with 0 levels."): 0,
 }  # fmt: skip
 
 NETWORKS: dict[Method, dict[str, Any]] = {

@@ -28,13 +28,15 @@ INTRODUCTION = (
     "settings, versions, hashes of split and chains, and in newer lines a hash of the source code. "
     "`haarpool train` with the settings of a line trains the same networks on the same device and "
     "processor and with the same versions; `seed` is the number of the repeat. For a mixture and "
-    "for nested selection it is the seed of all networks, and no single command trains them. No "
-    "choice in a trial reads the test part.",
+    "for nested selection it is the seed of all networks, and no single command trains them; they "
+    "have no single `epoch`, and a mixture, which trains on the validation part, has no "
+    "`validation`: null. No choice in a trial reads the test part.",
     "± is the standard deviation between splits. The 95 % interval is mean ± t · s · sqrt(1/n + "
     "n_test/n_train) with the quantile t of Student's distribution with n − 1 degrees of freedom, "
     "after Nadeau and Bengio (2003): the training parts of random splits overlap, so the usual "
-    "interval is too narrow. (n_train is the training part alone, also for mixtures, which train "
-    "on both parts: their intervals are about 3 % too wide.) Differences are paired: the same "
+    "interval is too narrow. (n_train is the training part alone, also for mixtures and for what "
+    "nested selection chose in Table 1, which train on both parts: their intervals are about 3 % "
+    "too wide.) Differences are paired: the same "
     "formula on the differences over the splits that both methods have.",
     "Results of the same split (published folds of QM7) are averaged first, so n is the number of "
     "different splits. On Triangles all trials have the same split: there ± is the standard "

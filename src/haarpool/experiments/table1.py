@@ -115,7 +115,7 @@ METHODS = (
            "goal, and for all after NCI109 was seen. An earlier grid (default, 128 wide, three "
            "levels, 100 epochs) was declared before and never run: the mixture replaced it."),
     Method("best-nested-no-pooling", "haarpool, nested selection without pooling",
-           "The same with 0 levels, so of three kinds: what pooling adds."),
+           "The same selection among networks with 0 levels, so of three kinds."),
     Method("best-mixture", "haarpool, mixture of 9",
            "The mean prediction of nine networks, three of each kind: default, 128 wide, with "
            "walks as features. Nothing is chosen on these splits, so they train on the training "

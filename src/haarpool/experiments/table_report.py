@@ -116,8 +116,9 @@ class TableReport:
                 if set(texts) != {DASH}:
                     rows.append([method.title, protocol, *texts])
         caption = (
-            "What pooling adds: mean difference to the same network without pooling over the same "
-            "splits, and its 95 % interval; above zero, pooling is better."
+            "What pooling adds: mean difference to the same without pooling over the same splits, "
+            "and its 95 % interval; above zero, pooling is better. Nested selection without "
+            "pooling chooses among networks without pooling, and may choose more or fewer of them."
         )
         header = ["Method", "Protocol", *(part or dataset for dataset, part in self.columns)]
         return Grid(caption, header, rows)

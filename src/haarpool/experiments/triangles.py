@@ -60,7 +60,7 @@ METHODS: dict[Method, dict[str, Any]] = {
            "the lowest log loss in the validation part is taken. Declared after the results of "
            "HaarSumNet were seen."): _grid(levels=2),
     Method("best-nested-no-pooling", "haarpool, nested selection without pooling",
-           "The same with 0 levels: what pooling adds."): _grid(levels=0),
+           "The same selection among networks with 0 levels."): _grid(levels=0),
     Method("cheb", "3CHEB-HP-CHEB-SUM", "Late pooling, vertex domain, 50 epochs. Chosen among "
            "prototypes whose test results were looked at."): (
         LATE | {"arch": "3CHEB64-HP-CHEB64-SUM"}),
