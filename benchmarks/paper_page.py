@@ -248,7 +248,8 @@ def short_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
     """Yield the results in short: peers, our best network, what pooling adds."""
     table1 = [one for one in experiments if one.table.name == "table1"]
     gains = [gain for row in pooling_gains(experiments).values() for gain in row.values()]
-    yield f"- {count_recipes(list(find_recipes(table1)))}. {best_recipes(table1)}."
+    yield f"- {count_recipes(list(find_recipes(table1)))}."
+    yield f"- {best_recipes(table1)}."
     yield f"- {ours_against_published(experiments)}"
     yield f"- {count_gains(gains)}."
 

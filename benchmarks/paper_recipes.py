@@ -64,7 +64,7 @@ def best_recipes(table1: Sequence[Experiment]) -> str:
         if values:
             best = max(values, key=lambda method: values[method].mean)
             texts.append(f"{one.name} {spread(values[best])}, {peer_title(one, best)}")
-    return f"The best of them, in percent: {'; '.join(texts) or 'not run yet'}"
+    return f"The best peers by these recipes, in percent: {'; '.join(texts) or 'not run yet'}"
 
 
 def own_recipes(one: Experiment) -> list[str]:

@@ -171,7 +171,8 @@ def test_peers_by_the_recipes_of_their_authors(tmp_path):
         "them; outside: SortPool on MUTAG, 70.0 ± 1.1 instead of 85.8."
     )
     assert best_recipes(table1) == (
-        "The best of them, in percent: MUTAG 89.0 ± 1.1, GIN; NCI109 74.1 ± 1.1, DiffPool"
+        "The best peers by these recipes, in percent: MUTAG 89.0 ± 1.1, GIN; "
+        "NCI109 74.1 ± 1.1, DiffPool"
     )
 
 

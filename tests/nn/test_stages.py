@@ -1,5 +1,6 @@
 """Stages of a network and their options."""
 
+import warnings
 from math import ceil
 
 import pytest
@@ -191,3 +192,12 @@ def test_maximum_is_that_of_pyg():
     assert torch.equal(*results)
     assert torch.equal(*gradients)
     assert not results[0][1].any()
+
+
+@pytest.mark.gpu
+def test_maximum_does_not_warn_on_a_gpu():
+    x = torch.randn(6, 2, device="cuda", requires_grad=True)
+    batch = torch.tensor([0, 0, 1, 1, 1, 2], device="cuda")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MaxReadout()(x, batch, dim_size=3).sum().backward()
