@@ -146,6 +146,7 @@ def layers() -> dict[str, str]:
     """Hash layers and networks, forward and backward."""
     hashes = {}
     dataset = hp.load_dataset("MUTAG")
+    columns = dataset[0].num_node_features
     for measure in ("children", "mass"):
         transform = AddHaarChain(num_levels=2, top=None, measure=measure)
         batch = Batch.from_data_list([transform(dataset[i]) for i in range(30)])
@@ -160,10 +161,10 @@ def layers() -> dict[str, str]:
                     parts.append(HaarUnpooling(0, domain)(out.x, batch, out.details))
                 hashes[f"pooling {measure} {domain} {details}"] = digest(parts)
         hashes[f"readout {measure}"] = digest([HaarReadout()(batch.x, batch)])
-        hashes[f"conv {measure}"] = digest([HaarConv(7, 8, 2)(batch.x, batch)])
+        hashes[f"conv {measure}"] = digest([HaarConv(columns, 8, 2)(batch.x, batch)])
     for arch in NETWORKS:
         torch.manual_seed(0)
-        model = build_model(arch, 7, 2)
+        model = build_model(arch, columns, 2)
         transform = model.transform(seed=0) or (lambda data: data)
         batch = Batch.from_data_list([transform(dataset[i]) for i in range(30)])
         loss = model.loss(model(batch), batch.y)

@@ -142,3 +142,13 @@ def test_tables_of_speed_show_what_was_measured_and_leave_the_rest_empty(tmp_pat
     assert captured.endswith("| 0.900 |  |")
     assert plain == "| plain | 14.0 | 30.0 |"
     assert [number(x) for x in (0.5, 9.0, 11.0, 3635.1)] == ["0.50", "9.00", "11.0", "3,635"]
+
+
+@pytest.mark.slow
+def test_fingerprints_of_transforms_and_layers_are_repeatable():
+    from fingerprint import NETWORKS, layers, transforms
+
+    assert transforms() == transforms()
+    hashes = layers()
+    assert {f"network {arch}" for arch in NETWORKS} <= hashes.keys()
+    assert hashes == layers()
