@@ -57,7 +57,7 @@ RUNS = {
         "--epochs",
         "2",
         "--sizes",
-        "4",
+        "8,4",
         "--symmetrize",
         "--features",
         "degree",
