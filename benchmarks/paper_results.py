@@ -8,7 +8,7 @@ from pathlib import Path
 from haarpool.experiments.document import DASH
 from haarpool.experiments.lines import Line, ResultLines
 from haarpool.experiments.statistics import Estimate, estimate, paired_difference
-from haarpool.experiments.table import NO_POOLING, REPEATS, Cell, Published, find_table
+from haarpool.experiments.table import REPEATS, Cell, Published, find_table
 from haarpool.experiments.table_report import TableReport
 from haarpool.training.metrics import LOWER_IS_BETTER
 
@@ -56,12 +56,6 @@ class Experiment:
         """Methods with the layers, widths and training of HaarPool and another pooling."""
         haarpool = self.cells[self.reference]
         return [name for name, cell in self.cells.items() if is_peer(cell, haarpool)]
-
-    @property
-    def ours(self) -> list[str]:
-        """Networks of haarpool with pooling."""
-        names = [name for name in self.methods if name in self.cells and is_ours(name)]
-        return [name for name in names if not name.endswith(NO_POOLING)]
 
     @property
     def sign(self) -> int:
