@@ -1,12 +1,19 @@
-"""Compute a fingerprint of every number that haarpool gives, to compare two versions of the code.
+"""Compute a fingerprint of every number that haarpool gives, and compare it with the one on file.
 
 Only public names and the shell command are used, so the same script runs before and after a change:
 
-    python benchmarks/fingerprint.py before.json
-    ... change the code ...
-    python benchmarks/fingerprint.py after.json --compare before.json
+    python benchmarks/fingerprint.py                  # compare with results/fingerprint-cpu.json
+    python benchmarks/fingerprint.py --device cuda    # compare with results/fingerprint-cuda.json
 
-Needs HAARPOOL_DATA and the extras `chem` and `cluster`. Takes about five minutes on two cores.
+Last digits depend on the processor and on versions of libraries. On another machine than that of
+the file, make one with the code before the change, and compare with it after the change:
+
+    python benchmarks/fingerprint.py --write --file before.json
+    ... change the code ...
+    python benchmarks/fingerprint.py --file before.json
+
+Needs HAARPOOL_DATA. Without the extras `chem` and `cluster` their entries are missing and
+count as different. Takes about five minutes on two cores.
 """
 
 from __future__ import annotations
@@ -15,11 +22,15 @@ import argparse
 import csv
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +41,10 @@ from torch_geometric.data import Batch
 
 import haarpool as hp
 from haarpool.data import AddHaarChain
+from haarpool.errors import MissingExtraError
 from haarpool.nn import HaarConv, HaarPooling, HaarReadout, HaarUnpooling, build_model
 
+RESULTS = Path(__file__).resolve().parents[1] / "results"
 DATASETS = ("MUTAG", "PROTEINS", "NCI1", "BZR", "IMDB-BINARY")
 NETWORKS = (
     "GC16-HP-FC16",
@@ -85,8 +98,10 @@ def chains() -> dict[str, str]:
             hashes[f"{name} {method}"] = digest(chain.digest for chain in built)
     graphs = [hp.load_dataset("MUTAG")[i] for i in range(40)]
     for method in hp.clusterings():
-        built = hp.precompute(graphs, top=None, num_levels=2, method=method, cache=False, seed=1)
-        hashes[f"MUTAG 40 {method}"] = digest(chain.digest for chain in built)
+        given: dict[str, Any] = {"top": None, "num_levels": 2, "method": method, "seed": 1}
+        with suppress(MissingExtraError):
+            built = hp.precompute(graphs, cache=False, **given)
+            hashes[f"MUTAG 40 {method}"] = digest(chain.digest for chain in built)
     more: dict[str, dict[str, Any]] = {
         "paper": {"sizes": "paper", "num_levels": 2},
         "sizes": {"sizes": [5, 2]},
@@ -101,34 +116,17 @@ def chains() -> dict[str, str]:
     return hashes
 
 
-CACHED: tuple[dict[str, Any], ...] = (
-    {"num_levels": 3},
-    {"num_levels": 2, "measure": "mass", "order": "index", "symmetrize": True},
-    {"sizes": "paper", "num_levels": 2, "method": "matching", "seed": 3},
-    {"num_levels": 2, "method": "kmeans", "n_init": 3, "features": "x"},
-)
-
-
-def cached(cache: Path) -> dict[str, int]:
-    """Count the chains that are computed though a cache of the earlier version holds them."""
-    dataset = hp.load_dataset("MUTAG")
-    if not cache.exists():
-        for parameters in CACHED:
-            hp.precompute(dataset, cache=cache, **parameters)
-    return {str(p): hp.precompute(dataset, cache=cache, **p).computed for p in CACHED}
-
-
-def transforms() -> dict[str, str]:
+def transforms(device: str = "cpu") -> dict[str, str]:
     """Hash transforms of single chains and of plans."""
     hashes = {}
     graphs = [nx.karate_club_graph(), nx.path_graph(9), nx.barabasi_albert_graph(200, 2, seed=0)]
     for measure in ("children", "mass"):
         for order in ("index", "degree"):
             built = [hp.build_chain(g, 3, top=None, measure=measure, order=order) for g in graphs]
-            plan = hp.TransformPlan.from_chains(built)
+            plan = hp.TransformPlan.from_chains(built, device)
             rng = np.random.default_rng(0)
             for level in (0, 1):
-                x = rng.standard_normal((plan.sizes[level], 5))
+                x = torch.from_numpy(rng.standard_normal((plan.sizes[level], 5))).to(device)
                 c = hp.adjoint(plan, x, level)
                 z = hp.compress(plan, x, level)
                 parts = [c, z, hp.expand(plan, z, level), hp.forward_transform(plan, c, level)]
@@ -142,14 +140,14 @@ def transforms() -> dict[str, str]:
     return hashes
 
 
-def layers() -> dict[str, str]:
+def layers(device: str = "cpu") -> dict[str, str]:
     """Hash layers and networks, forward and backward."""
     hashes = {}
     dataset = hp.load_dataset("MUTAG")
     columns = dataset[0].num_node_features
     for measure in ("children", "mass"):
         transform = AddHaarChain(num_levels=2, top=None, measure=measure)
-        batch = Batch.from_data_list([transform(dataset[i]) for i in range(30)])
+        batch = Batch.from_data_list([transform(dataset[i]) for i in range(30)]).to(device)
         torch.manual_seed(0)
         for domain in ("haar", "vertex"):
             for details in (None, "energy", "full"):
@@ -161,12 +159,13 @@ def layers() -> dict[str, str]:
                     parts.append(HaarUnpooling(0, domain)(out.x, batch, out.details))
                 hashes[f"pooling {measure} {domain} {details}"] = digest(parts)
         hashes[f"readout {measure}"] = digest([HaarReadout()(batch.x, batch)])
-        hashes[f"conv {measure}"] = digest([HaarConv(columns, 8, 2)(batch.x, batch)])
+        conv = HaarConv(columns, 8, 2).to(device)
+        hashes[f"conv {measure}"] = digest([conv(batch.x, batch)])
     for arch in NETWORKS:
         torch.manual_seed(0)
-        model = build_model(arch, columns, 2)
+        model = build_model(arch, columns, 2).to(device)
         transform = model.transform(seed=0) or (lambda data: data)
-        batch = Batch.from_data_list([transform(dataset[i]) for i in range(30)])
+        batch = Batch.from_data_list([transform(dataset[i]) for i in range(30)]).to(device)
         loss = model.loss(model(batch), batch.y)
         loss.backward()
         gradients = [p.grad for p in model.parameters() if p.grad is not None]
@@ -174,18 +173,21 @@ def layers() -> dict[str, str]:
     return hashes
 
 
-def runs() -> dict[str, Any]:
+def runs(device: str) -> dict[str, Any]:
     """Hash what `haarpool train`, `predict` and the estimators give."""
     hashes: dict[str, Any] = {}
+    has_rdkit = find_spec("rdkit") is not None
     data = os.environ["HAARPOOL_DATA"]
     command = [sys.executable, "-m", "haarpool"]
     with tempfile.TemporaryDirectory() as temporary:
         environment = os.environ | {"HAARPOOL_CACHE": f"{temporary}/cache", "OMP_NUM_THREADS": "1"}
         for name, arguments in RUNS.items():
+            if name == "molecules" and not has_rdkit:
+                continue
             out = Path(temporary) / name
             given = [argument.format(data=data) for argument in arguments]
             subprocess.run(
-                [*command, "train", *given, "--out", str(out), "--quiet"],
+                [*command, "train", *given, "--out", str(out), "--quiet", "--device", device],
                 check=True, stdout=subprocess.DEVNULL, env=environment,
             )  # fmt: skip
             result = json.loads((out / "result.json").read_text())
@@ -195,42 +197,68 @@ def runs() -> dict[str, Any]:
             hashes[f"{name} data"] = config["data"]["digest"]
             for file in ("test.csv", "split.json"):
                 hashes[f"{name} {file}"] = digest([(out / file).read_text()])
-        for name, source in (("default", "MUTAG"), ("molecules", f"{data}/molecules/ESOL.csv")):
+        sources = {"default": "MUTAG", "molecules": f"{data}/molecules/ESOL.csv"}
+        for name in ("default", "molecules")[: 1 + has_rdkit]:
+            out = Path(temporary) / name
             predicted = subprocess.run(
-                [*command, "predict", str(Path(temporary) / name), source, "--quiet"],
+                [*command, "predict", str(out), sources[name], "--quiet", "--device", device],
                 check=True, capture_output=True, text=True, env=environment,
             ).stdout  # fmt: skip
             hashes[f"predict {name}"] = digest(list(csv.reader(predicted.splitlines())))
-    model = hp.HaarClassifier(epochs=4, seed=2).fit("MUTAG")
+    model = hp.HaarClassifier(epochs=4, seed=2, device=device).fit("MUTAG")
     hashes["classifier"] = digest([model.predict_proba("MUTAG")])
     return hashes
 
 
+def describe_machine(device: str) -> dict[str, str]:
+    """Return what the last digits may depend on."""
+    processor = platform.processor() or platform.machine()
+    if (info := Path("/proc/cpuinfo")).exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        processor = names[0].partition(":")[2].strip() if names else processor
+    machine = {"processor": processor, "python": platform.python_version()}
+    if device == "cuda":
+        machine["gpu"] = torch.cuda.get_device_name()
+    for name in ("haarpool", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit"):
+        with suppress(PackageNotFoundError):
+            machine[name] = version(name)
+    return machine
+
+
+def differences(new: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
+    """Return the entries that differ, or that one of the two does not have."""
+    keys = dict.fromkeys([*before, *new])
+    return [key for key in keys if key not in new or key not in before or new[key] != before[key]]
+
+
 def main() -> None:
-    """Write a fingerprint; compare it with another one if asked to."""
+    """Compute a fingerprint; write it, or compare it with the one on file."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("file", help="JSON file to write")
-    parser.add_argument(
-        "--cache",
-        default="build/fingerprint-cache",
-        help="chain cache, kept between the two versions",
-    )
-    parser.add_argument("--compare", metavar="FILE", help="fingerprint of the earlier version")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--file", type=Path, help="default: results/fingerprint-DEVICE.json")
+    parser.add_argument("--write", action="store_true", help="write the file")
     arguments = parser.parse_args()
+    path: Path = arguments.file or RESULTS / f"fingerprint-{arguments.device}.json"
+    if not arguments.write and not path.exists():
+        parser.error(f"no file {path}; make it with --write and the code before the change")
+    device = arguments.device
     torch.set_num_threads(1)
-    hashes = chains() | transforms() | layers() | runs()
-    hashes |= {
-        f"computed again {key}": value for key, value in cached(Path(arguments.cache)).items()
-    }
-    Path(arguments.file).write_text(json.dumps(hashes, indent=1) + "\n")
-    print(f"{len(hashes)} entries in {arguments.file}")
-    if arguments.compare:
-        other = json.loads(Path(arguments.compare).read_text())
-        # As JSON has them: tuples are lists there.
-        new = json.loads(Path(arguments.file).read_text())
-        different = [key for key in {**new, **other} if new.get(key) != other.get(key)]
-        print(f"{len(different)} of {len(other)} entries differ", *different, sep="\n  ")
-        sys.exit(bool(different))
+    machine = describe_machine(device)
+    hashes = chains() | transforms(device) | layers(device) | runs(device)
+    if arguments.write:
+        content = {"machine": machine, "fingerprint": hashes}
+        path.write_text(json.dumps(content, indent=1) + "\n")
+        print(f"{len(hashes)} entries in {path}")
+        return
+    before = json.loads(path.read_text())
+    new = json.loads(json.dumps(hashes))  # tuples are lists there
+    different = differences(new, before["fingerprint"])
+    print(f"{len(different)} of {len(before['fingerprint'])} entries differ")
+    print(*(f"  {key}" for key in different), sep="\n", end="\n" * bool(different))
+    for name, value in before["machine"].items():
+        if machine.get(name) != value:
+            print(f"the file is from another machine: {name} {value}, here {machine.get(name)}")
+    sys.exit(bool(different))
 
 
 if __name__ == "__main__":
