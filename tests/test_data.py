@@ -306,6 +306,46 @@ def test_copies_batch_as_the_originals_do(copied):
     assert same_data(Batch.from_data_list(CARRIED), before)
 
 
+def pooled(data):
+    return HaarPooling(0)(data.x, data)
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_layers_see_the_chain_that_replaces_another(copied):
+    """What they keep of a chain belongs to its tensors, of the original and of its copies."""
+    data = CARRIED[1].clone()
+    first, other = pooled(data), copied(data)
+    for key, value in AddHaarChain(num_levels=3, seed=1, method="kmeans")(data).to_dict().items():
+        other[key] = value
+    second = AddHaarChain(num_levels=3, seed=1, method="kmeans")(data)
+    assert not torch.equal(pooled(other).x, first.x)
+    for mine, new in zip(pooled(other)[:4], pooled(second)[:4], strict=True):
+        assert torch.equal(mine, new)
+    for before, again in zip(first[:4], pooled(data)[:4], strict=True):
+        assert torch.equal(before, again)
+    del other["haar_tree_1"]
+    with pytest.raises(hp.HaarPoolError, match="haar_tree_1"):
+        pooled(other)
+
+
+def test_layers_see_changes_in_place():
+    data, other = CARRIED[1].clone(), AddHaarChain(num_levels=3, order="index")(CARRIED[1])
+    pooled(data)
+    for key in data.to_dict():
+        if key.startswith("haar_tree"):
+            data[key].copy_(other[key])
+    assert torch.equal(pooled(data).x, pooled(other).x)
+
+
+def test_a_chain_is_read_once_unless_its_tensors_are_views():
+    data = CARRIED[1].clone()
+    assert data.chain_tensors is data.chain_tensors
+    assert copy.copy(data).chain_tensors is not data.chain_tensors
+    assert pickled(data).chain_tensors.sizes == data.chain_tensors.sizes
+    data["haar_tree_0"] = torch.cat([data["haar_tree_0"]] * 2, 1)[:, : data.num_nodes]
+    assert data.chain_tensors is not data.chain_tensors
+
+
 def test_chain_sizes_add_up():
     sizes = np.array([data.chain_sizes for data in CARRIED])
     assert Batch.from_data_list(CARRIED).chain_sizes == tuple(sizes.sum(0))

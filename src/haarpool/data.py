@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch_geometric.data import Batch, Data, InMemoryDataset
@@ -20,6 +20,7 @@ from haarpool.chains.recipe import Recipe, show_arguments
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import (
     START,
+    ChainTensors,
     JoinedTensors,
     chain_tensors,
     increments,
@@ -33,6 +34,9 @@ _SAME_TRANSFORM = "give all graphs of a dataset the same AddHaarChain, with num_
 
 class MissingChainError(HaarPoolError, KeyError):
     """A graph does not have the chain tensors of another graph in its batch."""
+
+
+_DERIVED = ("_increments", "_chains")  # what a storage derives from its chain tensors
 
 
 class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
@@ -58,15 +62,36 @@ class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
             self._increments = increments(self._mapping)
         return self._increments.get(key, 0)
 
+    def chains(self) -> ChainTensors:
+        """Return the chains as layers read them; several layers read the same batch."""
+        chains: ChainTensors | None = self.__dict__.get("_chains")
+        if chains is None:
+            chains = ChainTensors(self._mapping)
+            if chains.is_view:
+                self._chains = chains
+        return chains
+
     def __setitem__(self, key: str, value: Any) -> None:
         if is_chain_key(key):
-            self.__dict__.pop("_increments", None)
+            self._forget()
         super().__setitem__(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        self._forget()
+        super().__delitem__(key)
+
+    def __copy__(self) -> Self:
+        copy: Self = super().__copy__()
+        copy._forget()
+        return copy
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        state.pop("_increments", None)
-        return state
+        return {key: value for key, value in state.items() if key not in _DERIVED}
+
+    def _forget(self) -> None:
+        for name in _DERIVED:
+            self.__dict__.pop(name, None)
 
     def __getitem__(self, key: str) -> Any:
         try:
@@ -138,6 +163,12 @@ class ChainData(Data):  # type: ignore[misc]
         """All attributes as a plain dict, which layers read much faster than a `Data`."""
         mapping: dict[str, Any] = self._store._mapping
         return mapping
+
+    @property
+    def chain_tensors(self) -> ChainTensors:
+        """The chains as transforms and layers read them."""
+        chains: ChainTensors = self._store.chains()
+        return chains
 
     @property
     def chain_sizes(self) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ def threads():
 
 
 def steps(chains, level=0, skip=False, single=False):
-    return operators._steps(ChainTensors.from_chains(chains), level, skip, single)
+    return ChainTensors.from_chains(chains).steps(level, skip=skip, single=single)
 
 
 def random(rows, columns, dtype=torch.float64, seed=0):

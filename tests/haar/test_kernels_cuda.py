@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from haarpool.chains.chain import Chain
-from haarpool.haar import operators
 from haarpool.haar.chain_tensors import ChainTensors
 from haarpool.haar.kernels import portable
 from helpers.tolerances import close
@@ -76,8 +75,8 @@ class TestKernels:
     def check(self, kernels, chains, columns, modes=MODES, level=0, dtype=torch.float64):
         chains = ChainTensors.from_chains(chains)
         for skip, single in modes:
-            there = operators._steps(chains.to(DEVICE), level, skip, single)
-            here = operators._steps(chains, level, skip, single)
+            there = chains.to(DEVICE).steps(level, skip=skip, single=single)
+            here = chains.steps(level, skip=skip, single=single)
             x = random(chains.sizes[level], columns, dtype)
             expected = portable.analysis(x.double(), *here)
             assert close(kernels.analysis(x.to(DEVICE), *there), expected, dtype)
@@ -116,7 +115,7 @@ class TestKernels:
 
     def test_half_precision_is_rounded_once(self, cuda):
         batch = ChainTensors.from_chains([random_chain([5, 3, 1])]).to(DEVICE)
-        arguments = operators._steps(batch, 0, True, False)
+        arguments = batch.steps(0, skip=True, single=False)
         x, kernels = random(5, 3, torch.float16).to(DEVICE), cuda()
         expected = kernels.analysis(x.float(), *arguments)
         assert torch.equal(kernels.analysis(x, *arguments), expected.half())
@@ -127,7 +126,7 @@ class TestKernels:
         kernels = cuda(graph_nodes=graph_nodes)
         parents = np.repeat([0, 1, 2], [3, 9, 2])
         chain = ChainTensors.from_chains([Chain.from_parents([parents])]).to(DEVICE)
-        arguments = operators._steps(chain, 0, False, True)
+        arguments = chain.steps(0, skip=False, single=True)
         x = random(14, 2).to(DEVICE)
         expected = kernels.analysis(x, *arguments)
         for cluster, value in ((0, np.inf), (1, np.nan)):
@@ -178,8 +177,8 @@ class TestKernels:
             for buffer, tree in zip(there.trees, chains.trees, strict=True):
                 buffer.copy_(tree)
             for _ in range(2):
-                result = kernels.analysis(x.to(DEVICE), *operators._steps(there, 0, False, False))
+                result = kernels.analysis(x.to(DEVICE), *there.steps(0, skip=False, single=False))
                 if DEVICE == "cuda":
                     torch.cuda.synchronize()
-            expected = portable.analysis(x, *operators._steps(chains, 0, False, False))
+            expected = portable.analysis(x, *chains.steps(0, skip=False, single=False))
             assert close(result, expected)

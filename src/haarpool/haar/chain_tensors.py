@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from functools import cache
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,24 @@ class Tree(IntEnum):
     EDGE = 8  # first edge of v in haar_edges_j
 
 
+class Steps(NamedTuple):
+    """Some steps of chains from level j on, as the kernels take them.
+
+    Attributes:
+        start: `start` of the chains from level j on.
+        trees: The trees of these steps; after a single step also the next, if there is one.
+        skip: Whether the details of level j are left out.
+        single: Whether there is one step only.
+        prepared: What kernels keep from one call to the next; it depends on shapes alone.
+    """
+
+    start: Tensor
+    trees: list[Tensor]
+    skip: bool
+    single: bool
+    prepared: dict[Any, Any]
+
+
 class ChainTensors:
     """One or many chains, prepared for the transforms: `hp.adjoint(tensors, x)`.
 
@@ -66,6 +85,7 @@ class ChainTensors:
     Attributes:
         start: (K+2, G) first node of each graph on each level.
         trees: K+1 tensors (9, N_j), see `Tree`.
+        is_view: Whether both are the given tensors and no copies, so that changes are seen here.
 
     Example:
         >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
@@ -78,15 +98,13 @@ class ChainTensors:
             raise missing_chain(tensors)
         self.tensors, self.start = tensors, tensors[START]
         levels = range(self.start.shape[0] - 1)
+        trees = [self._read("tree", j) for j in levels]
         # A graph of an `InMemoryDataset` has views of longer tensors; kernels read whole ones.
-        self.trees = tuple(self._read("tree", j).contiguous() for j in levels)
-        if level > self.num_levels:
-            raise HaarPoolError(
-                f"data with a chain of at least {level} levels",
-                f"one of {self.num_levels}",
-                f"use AddHaarChain(num_levels={level}), "
-                f"or a level below {self.num_levels} in the layer",
-            )
+        self.trees = tuple([tree.contiguous() for tree in trees])
+        self.is_view = self.start.is_contiguous() and all(map(is_, trees, self.trees))
+        self._steps: dict[tuple[int, bool, bool], Steps] = {}
+        self._graphs: dict[tuple[int, bool], tuple[Tensor, Tensor, Tensor]] = {}
+        self.check_level(level)
 
     @classmethod
     def from_chains(
@@ -116,6 +134,30 @@ class ChainTensors:
         parts = [chain_tensors(chain, edges=False) for chain in chains]
         return cls(concatenate(parts)).to(device or "cpu")
 
+    def check_level(self, level: int) -> None:
+        """Raise an error unless the chains have a level."""
+        if level > self.num_levels:
+            raise HaarPoolError(
+                f"data with a chain of at least {level} levels",
+                f"one of {self.num_levels}",
+                f"use AddHaarChain(num_levels={level}), "
+                f"or a level below {self.num_levels} in the layer",
+            )
+
+    def steps(self, level: int, *, skip: bool = False, single: bool = False) -> Steps:
+        """Return the steps from level j on, the same for each call.
+
+        Args:
+            level: j.
+            skip: Leave out the details of level j.
+            single: One step only.
+        """
+        key = level, skip, single
+        if key not in self._steps:
+            trees = self.trees[level : level + 2] if single else self.trees[level:]
+            self._steps[key] = Steps(self.start[level:], list(trees), skip, single, {})
+        return self._steps[key]
+
     def to(self, device: torch.device | str) -> ChainTensors:
         """Return the same chains on another device."""
         keys = filter(is_chain_key, self.tensors.keys())
@@ -131,11 +173,14 @@ class ChainTensors:
         Returns:
             (2, E_j) edges without self-loops, (E_j,) their weights, (N_j,) graph of each node.
         """
-        edges = self._read("edges", level)
-        # Views: nothing is copied.
-        is_double = dtype == torch.float64
-        weights = edges.view(dtype)[2] if is_double else edges.view(torch.float32)[3, ::2]
-        return edges[:2], weights, self.trees[level][Tree.GRAPH].long()
+        key = level, dtype == torch.float64
+        if key not in self._graphs:
+            edges = self._read("edges", level)
+            # Views: nothing is copied.
+            weights = edges.view(dtype)[2] if key[1] else edges.view(torch.float32)[3, ::2]
+            self._graphs[key] = edges[:2], weights, self.trees[level][Tree.GRAPH]
+        edges, weights, graph = self._graphs[key]
+        return edges, weights, graph.long()
 
     def _read(self, kind: str, level: int) -> Tensor:
         try:
@@ -173,6 +218,9 @@ class ChainTensors:
         """Return (G,) the number of nodes of each graph on level j in 0..K."""
         end = self.start.new_full((1,), self.size(level))
         return torch.diff(self.start[level], append=end)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ChainTensors, (self.tensors,)  # without what kernels prepared
 
     def __repr__(self) -> str:
         graphs = f"{self.num_graphs} graph{'s' * (self.num_graphs != 1)}"

@@ -26,7 +26,7 @@ from torch._functorch import eager_transforms
 from torch.autograd import forward_ad
 
 from haarpool.errors import HaarPoolError
-from haarpool.haar.chain_tensors import ChainTensors, Tree
+from haarpool.haar.chain_tensors import ChainTensors, Steps, Tree
 from haarpool.haar.kernels.layout import first_members, level_size
 
 
@@ -48,14 +48,14 @@ def analysis(
         single   [P_j D_j]ᵀ x, (..., N_j, d): first P_jᵀ x, then the details of level j
         both     P_jᵀ x, (..., N_{j+1}, d) signal on level j+1
     """
-    return _linear("analysis", x, _steps(chain, level, skip, single))
+    return _linear("analysis", x, chain.steps(level, skip=skip, single=single))
 
 
 def synthesis(
     chain: ChainTensors, c: Tensor, level: int, *, skip: bool = False, single: bool = False
 ) -> Tensor:
     """Descend the chain to level j: the transpose of `analysis` with the same arguments."""
-    return _linear("synthesis", c, _steps(chain, level, skip, single))
+    return _linear("synthesis", c, chain.steps(level, skip=skip, single=single))
 
 
 class Rows(NamedTuple):
@@ -105,11 +105,6 @@ def sum_graphs(chain: ChainTensors, x: Tensor, level: int) -> Tensor:
 Arguments = tuple[Any, ...]
 
 
-def _steps(chain: ChainTensors, level: int, skip: bool, single: bool) -> Arguments:
-    trees = chain.trees[level : level + 2] if single else chain.trees[level:]
-    return chain.start[level:], list(trees), skip, single
-
-
 def _transpose(name: str, arguments: Arguments) -> tuple[str, Arguments]:
     if name == "gather_sum":
         return name, (*arguments[3:], *arguments[:3])
@@ -122,7 +117,7 @@ def _num_rows(name: str, arguments: Arguments) -> int:
         index, start, *_ = arguments
         rows: int = index.shape[0] if start is None else start.shape[0]  # int() would fix it
         return rows
-    start, trees, skip, _ = arguments
+    start, trees, skip, *_ = arguments
     return level_size(start, trees, int(skip and name == "analysis"))
 
 
@@ -142,7 +137,8 @@ def _linear(name: str, x: Tensor, arguments: Arguments) -> Tensor:
                 "torch.func.jvp in compiled code",
                 "use torch.func.vjp or grad, or do not compile this function",
             )
-        compiled: Tensor = getattr(torch.ops.haarpool, name)(x, *arguments)
+        tensors = arguments[:4] if isinstance(arguments, Steps) else arguments
+        compiled: Tensor = getattr(torch.ops.haarpool, name)(x, *tensors)
         return compiled
     return _apply(x, name, arguments)
 

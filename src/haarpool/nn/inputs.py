@@ -31,6 +31,10 @@ def tensors_of(data: Any) -> Tensors:
 
 def chains_of(data: Any, level: int) -> ChainTensors:
     """Return the chains of a batch, which must have this level."""
+    if isinstance(data, ChainData) and not torch.compiler.is_compiling():
+        chains = data.chain_tensors
+        chains.check_level(level)
+        return chains
     return ChainTensors(tensors_of(data), level)
 
 

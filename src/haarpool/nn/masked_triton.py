@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from haarpool.haar.kernels.launch import launch
+from haarpool.haar.kernels.launch import Launch
 
 ROWS, COLUMNS = 1024, 4  # of a tile
 _TYPES = {torch.float32: tl.float32, torch.float64: tl.float64}
@@ -116,10 +116,10 @@ class MaskedNorm(torch.autograd.Function):
         x, acc = x.contiguous(), x.dtype
         y, saved = torch.empty_like(x), x.new_empty(2, x.shape[1])
         grid = (triton.cdiv(x.shape[1], COLUMNS), 1)
-        launch(
-            _forward, grid, x, y, num_real, weight, bias, saved, *running, *x.shape,
+        Launch(
+            grid, num_real, weight, bias, saved, *running, *x.shape,
             EPS=eps, MOMENTUM=momentum, ROWS=ROWS, COLUMNS=COLUMNS, ACC=_TYPES[acc],
-        )  # fmt: skip
+        )(_forward, x, y)  # fmt: skip
         ctx.save_for_backward(x, weight, num_real, saved)
         return y
 
@@ -129,8 +129,8 @@ class MaskedNorm(torch.autograd.Function):
         x, weight, num_real, saved = ctx.saved_tensors
         dx, d_weight, d_bias = (torch.empty_like(t) for t in (x, weight, weight))
         grid = (triton.cdiv(x.shape[1], COLUMNS), 1)
-        launch(
-            _backward, grid, x, grad.contiguous(), dx, num_real, weight, saved, d_weight, d_bias,
-            *x.shape, ROWS=ROWS, COLUMNS=COLUMNS, ACC=_TYPES[x.dtype],
-        )  # fmt: skip
+        Launch(
+            grid, num_real, weight, saved, d_weight, d_bias, *x.shape,
+            ROWS=ROWS, COLUMNS=COLUMNS, ACC=_TYPES[x.dtype],
+        )(_backward, x, grad.contiguous(), dx)  # fmt: skip
         return dx, d_weight, d_bias, None, None, None, None

@@ -33,7 +33,14 @@ Array = NDArray[Any]
 _NO_TREE = np.empty((len(Tree), 0), np.int32)
 
 
-def analysis(x: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool) -> Tensor:
+def analysis(
+    x: Tensor,
+    start: Tensor,
+    trees: Sequence[Tensor],
+    skip: bool,
+    single: bool,
+    prepared: object = None,
+) -> Tensor:
     """Climb the chain, see `haarpool.haar.operators.analysis`."""
     signal, levels = _array(x), _Levels(start, trees, skip, single)
     out = np.empty((level_size(start, trees, int(skip)), x.shape[1]), signal.dtype)
@@ -50,7 +57,12 @@ def analysis(x: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, sing
 
 
 def synthesis(
-    c: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool
+    c: Tensor,
+    start: Tensor,
+    trees: Sequence[Tensor],
+    skip: bool,
+    single: bool,
+    prepared: object = None,
 ) -> Tensor:
     """Descend the chain, see `haarpool.haar.operators.synthesis`."""
     coefficients, levels = _array(c), _Levels(start, trees, skip, single)

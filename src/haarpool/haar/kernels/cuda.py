@@ -19,7 +19,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from haarpool.haar.chain_tensors import Tree
 from haarpool.haar.kernels import triton_graphs, triton_levels, triton_rows
-from haarpool.haar.kernels.launch import launch
+from haarpool.haar.kernels.launch import Launch
 from haarpool.haar.kernels.layout import first_members
 
 HALF = True  # types of 16 bits are computed in float32, and so are the signals between the levels
@@ -47,31 +47,46 @@ class Tuning(NamedTuple):
 TUNING = Tuning()
 
 
-def analysis(x: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool) -> Tensor:
+def analysis(
+    x: Tensor,
+    start: Tensor,
+    trees: Sequence[Tensor],
+    skip: bool,
+    single: bool,
+    prepared: Prepared | None = None,
+) -> Tensor:
     """Climb the chain, see `haarpool.haar.operators.analysis`."""
-    work = _Work.of(x, start, trees, skip, single)
-    out = x.new_empty(work.sizes[int(skip)], x.shape[1])
+    work = _prepare(x, start, trees, skip, single, prepared)
+    out = x.new_empty(work.sizes[int(skip)], work.columns)
+    scratch = work.scratch(x)
     for step in range(work.num_large):
-        coarse = out if single else work.signal(step)
+        coarse = out if single else work.signal(scratch, step)
         _climb_large(work, step, x, coarse, out)
         x = coarse
-    if not (single and work.num_large):
-        _launch_graphs(triton_graphs.climb_graphs, work, x, out)
+    if work.small is not None:
+        work.small(triton_graphs.climb_graphs, x, out, scratch)
     return out
 
 
 def synthesis(
-    c: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool
+    c: Tensor,
+    start: Tensor,
+    trees: Sequence[Tensor],
+    skip: bool,
+    single: bool,
+    prepared: Prepared | None = None,
 ) -> Tensor:
     """Descend the chain, see `haarpool.haar.operators.synthesis`."""
-    work = _Work.of(c, start, trees, skip, single)
-    out = c.new_empty(work.sizes[0], c.shape[1])
-    if not (single and work.num_large):
-        y = work.signal(work.num_large - 1) if work.num_large else out
-        _launch_graphs(triton_graphs.descend_graphs, work, c, y)
+    work = _prepare(c, start, trees, skip, single, prepared)
+    out = c.new_empty(work.sizes[0], work.columns)
+    scratch = work.scratch(c)
+    if work.small is not None:
+        y = work.signal(scratch, work.num_large - 1) if work.num_large else out
+        work.small(triton_graphs.descend_graphs, c, y, scratch)
     for step in range(work.num_large - 1, -1, -1):
-        coarse = c if single else work.signal(step)
-        _descend_large(work, step, coarse, work.signal(step - 1) if step else out, c)
+        coarse = c if single else work.signal(scratch, step)
+        y = work.signal(scratch, step - 1) if step else out
+        _descend_large(work, step, coarse, y, c)
     return out
 
 
@@ -88,18 +103,18 @@ def gather_sum(x: Tensor, index: Tensor, start: Tensor | None, weight: Tensor | 
     chunk, sums = _chunk(num_entries), None
     if start is not None and num_entries > TUNING.list_entries:
         sums = x.new_empty(num_entries // chunk, columns, dtype=acc)
-        launch(
-            triton_rows.sum_chunks, tile.grid(sums.shape[0] * tile.rows, columns),
-            x, sums, index, start, weight, num_lists, num_entries, columns,
+        Launch(
+            tile.grid(sums.shape[0] * tile.rows, columns),
+            index, start, weight, num_lists, num_entries, columns,
             CHUNK=chunk, LONG=TUNING.long, COLUMNS=tile.columns, ACC=_TYPES[acc],
-        )  # fmt: skip
-    launch(
-        triton_rows.sum_lists, tile.grid(num_lists, columns),
-        x, out, index, start, weight, sums, num_lists, num_entries, columns,
+        )(triton_rows.sum_chunks, x, sums)  # fmt: skip
+    Launch(
+        tile.grid(num_lists, columns),
+        index, start, weight, sums, num_lists, num_entries, columns,
         LONG=TUNING.long, CHUNK=chunk, LANES=tile.rows,
         COLUMNS=tile.columns, UNROLL=tile.unroll, ACC=_TYPES[acc],
         num_warps=TUNING.lane_warps,
-    )  # fmt: skip
+    )(triton_rows.sum_lists, x, out)  # fmt: skip
     return out
 
 
@@ -113,7 +128,7 @@ def _sum_type(x: Tensor) -> torch.dtype:
 
 
 class _Work(NamedTuple):
-    """A chain and what all launches of a call share."""
+    """A chain and what all launches of a call share; only shapes and addresses count for it."""
 
     start: Tensor
     trees: Sequence[Tensor]
@@ -123,33 +138,57 @@ class _Work(NamedTuple):
     columns: int
     acc: torch.dtype  # of sums and of signals between the levels
     num_large: int  # number of large levels, which come first
-    scratch: Tensor  # signals between the levels, see `triton_graphs`; none if `single`
+    small: Launch | None  # for the levels that follow, if there are any
 
-    @classmethod
-    def of(
-        cls, x: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool
-    ) -> _Work:
-        if start.stride(1) != 1 and start.shape[1] > 1:
-            start = start.contiguous()
-        steps = 1 if single else len(trees)
-        sizes = [tree.shape[1] for tree in trees[: steps + 1]]
-        sizes += [start.shape[1]] * (steps + 1 - len(sizes))  # the graphs
-        # A program per graph is fastest for minibatches. Of large graphs it has the last levels.
-        is_large = sizes[0] > TUNING.graph_nodes * start.shape[1]
-        limit = min(TUNING.last_nodes if is_large else TUNING.graph_nodes, TUNING.graph_nodes)
-        limit *= start.shape[1]
-        num_large = sum(size > limit for size in sizes[:-1])
-        acc, columns = _sum_type(x), x.shape[1]
-        scratch = x if single else x.new_empty(sum(sizes[1:3]), columns, dtype=acc)
-        return cls(start, trees, sizes, skip, single, columns, acc, num_large, scratch)
+    def scratch(self, x: Tensor) -> Tensor:
+        """Return memory for signals between the levels, see `triton_graphs`; x if `single`."""
+        if self.single:
+            return x
+        return x.new_empty(sum(self.sizes[1:3]), self.columns, dtype=self.acc)
 
-    def signal(self, step: int) -> Tensor:
+    def signal(self, scratch: Tensor, step: int) -> Tensor:
         """Return the signal behind a step."""
-        return self.scratch[self.sizes[1] :] if step % 2 else self.scratch[: self.sizes[1]]
+        return scratch[self.sizes[1] :] if step % 2 else scratch[: self.sizes[1]]
 
     def has_details(self, step: int) -> bool:
         """Whether a step has details."""
         return not (self.skip and step == 0)
+
+
+# What was prepared for some steps of a chain, by number of columns and type of the signal.
+Prepared = dict[tuple[int, torch.dtype], _Work]
+
+
+def _prepare(
+    x: Tensor,
+    start: Tensor,
+    trees: Sequence[Tensor],
+    skip: bool,
+    single: bool,
+    prepared: Prepared | None,
+) -> _Work:
+    """Prepare all launches of a call, or take what was prepared for an earlier one."""
+    prepared, key = {} if prepared is None else prepared, (x.shape[1], x.dtype)
+    if key not in prepared:
+        prepared[key] = _new_work(x, start, trees, skip, single)
+    return prepared[key]
+
+
+def _new_work(x: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool) -> _Work:
+    if start.stride(1) != 1 and start.shape[1] > 1:
+        start = start.contiguous()
+    steps = 1 if single else len(trees)
+    sizes = [tree.shape[1] for tree in trees[: steps + 1]]
+    sizes += [start.shape[1]] * (steps + 1 - len(sizes))  # the graphs
+    # A program per graph is fastest for minibatches. Of large graphs it has the last levels.
+    is_large = sizes[0] > TUNING.graph_nodes * start.shape[1]
+    limit = min(TUNING.last_nodes if is_large else TUNING.graph_nodes, TUNING.graph_nodes)
+    limit *= start.shape[1]
+    num_large = sum(size > limit for size in sizes[:-1])
+    small = None
+    if not (single and num_large):
+        small = _small_levels(start, trees, sizes, num_large, x, skip=skip, single=single)
+    return _Work(start, trees, sizes, skip, single, x.shape[1], _sum_type(x), num_large, small)
 
 
 # `triton.cdiv` and `triton.next_power_of_2` take microseconds outside of kernels.
@@ -189,23 +228,30 @@ def _chunk(num_positions: int) -> int:
 # ---------------------------------------------------------------------- small levels
 
 
-def _launch_graphs(kernel: Any, work: _Work, source: Tensor, result: Tensor) -> None:
-    """Launch a kernel of `triton_graphs` for all steps from `work.num_large` on."""
-    done, num_graphs = work.num_large, work.start.shape[1]
-    first = min(done, len(work.trees) - 1)
-    trees = work.trees[first:]  # never empty
+def _small_levels(
+    start: Tensor,
+    trees: Sequence[Tensor],
+    sizes: list[int],
+    done: int,
+    x: Tensor,
+    *,
+    skip: bool,
+    single: bool,
+) -> Launch:
+    """Prepare the launch of a kernel of `triton_graphs` for the steps that follow `done` others."""
+    first, num_graphs, num_columns = min(done, len(trees) - 1), start.shape[1], x.shape[1]
+    trees = trees[first:]  # never empty
     # Triton compiles a kernel for each combination of numbers that are multiples of 16, and cannot
     # be told not to in a tuple. Odd numbers are none.
-    sizes = tuple([2 * size + 1 for size in work.sizes[first : first + len(trees)]])
-    columns = min(_power_of_2(work.columns), TUNING.graph_columns)
-    launch(
-        kernel, (num_graphs, _ceil_divide(work.columns, columns)),
-        source, result, work.scratch, work.start, tuple(trees), sizes, work.start.stride(0),
-        num_graphs, work.sizes[1], done, work.columns, STEPS=len(work.sizes) - 1 - done,
-        SKIP=work.skip, SINGLE=work.single, DETAILS=work.has_details(done), LONG=TUNING.long,
-        LANES=min(TUNING.graph_elements // columns, 256), FEW=TUNING.few,
-        UNROLL=_unroll(work.sizes[0] / work.sizes[1]), COLUMNS=columns,
-        ACC=_TYPES[work.acc], num_warps=TUNING.graph_warps,
+    odd = tuple([2 * size + 1 for size in sizes[first : first + len(trees)]])
+    columns = min(_power_of_2(num_columns), TUNING.graph_columns)
+    return Launch(
+        (num_graphs, _ceil_divide(num_columns, columns)),
+        start, tuple(trees), odd, start.stride(0), num_graphs, sizes[1], done, num_columns,
+        STEPS=len(sizes) - 1 - done, SKIP=skip, SINGLE=single, DETAILS=not (skip and done == 0),
+        LONG=TUNING.long, LANES=min(TUNING.graph_elements // columns, 256), FEW=TUNING.few,
+        UNROLL=_unroll(sizes[0] / sizes[1]), COLUMNS=columns, ACC=_TYPES[_sum_type(x)],
+        num_warps=TUNING.graph_warps,
     )  # fmt: skip
 
 
@@ -217,18 +263,10 @@ def _climb_large(work: _Work, step: int, x: Tensor, coarse: Tensor, out: Tensor)
     sums = None
     if level.may_be_long:
         sums = x.new_empty(level.chunk_grid[0], work.columns, dtype=work.acc)
-        launch(
-            triton_levels.climb_chunk_sums, level.chunk_grid, x, sums, *level.shared, **level.chunk
-        )
-    launch(
-        triton_levels.climb_clusters, level.grid,
-        x, coarse, out, *level.shared, **level.details, **level.tile,
-    )  # fmt: skip
+        level.chunk_sums()(triton_levels.climb_chunk_sums, x, sums)
+    level.clusters()(triton_levels.climb_clusters, x, coarse, out)
     if level.may_be_long:
-        launch(
-            triton_levels.climb_chunks, level.chunk_grid,
-            x, coarse, out, sums, *level.shared, **level.details, **level.chunk,
-        )  # fmt: skip
+        level.chunks()(triton_levels.climb_chunks, x, coarse, out, sums)
 
 
 def _descend_large(work: _Work, step: int, coarse: Tensor, y: Tensor, c: Tensor) -> None:
@@ -237,23 +275,14 @@ def _descend_large(work: _Work, step: int, coarse: Tensor, y: Tensor, c: Tensor)
     if level.may_be_long:
         sums = c.new_empty(level.chunk_grid[0], work.columns, dtype=work.acc)
         if work.has_details(step):
-            launch(
-                triton_levels.descend_chunk_sums, level.chunk_grid,
-                c, sums, *level.shared, **level.chunk,
-            )  # fmt: skip
-    launch(
-        triton_levels.descend_clusters, level.grid,
-        coarse, y, c, *level.shared, **level.details, **level.tile,
-    )  # fmt: skip
+            level.chunk_sums()(triton_levels.descend_chunk_sums, c, sums)
+    level.clusters()(triton_levels.descend_clusters, coarse, y, c)
     if level.may_be_long:
-        launch(
-            triton_levels.descend_chunks, level.chunk_grid,
-            coarse, y, c, sums, *level.shared, **level.details, **level.chunk,
-        )  # fmt: skip
+        level.chunks()(triton_levels.descend_chunks, coarse, y, c, sums)
 
 
 class _Level(NamedTuple):
-    """Arguments of the kernels of `triton_levels` for one step."""
+    """The launches of the kernels of `triton_levels` for one step."""
 
     shared: tuple[Any, ...]
     details: dict[str, Any]
@@ -289,6 +318,15 @@ class _Level(NamedTuple):
             (_ceil_divide(size, chunk), _ceil_divide(columns, tile.columns)),
             base | {"CHUNK": chunk},
         )  # fmt: skip
+
+    def chunk_sums(self) -> Launch:
+        return Launch(self.chunk_grid, *self.shared, **self.chunk)
+
+    def clusters(self) -> Launch:
+        return Launch(self.grid, *self.shared, **self.details, **self.tile)
+
+    def chunks(self) -> Launch:
+        return Launch(self.chunk_grid, *self.shared, **self.details, **self.chunk)
 
 
 class _Facts(NamedTuple):

@@ -1,7 +1,8 @@
 """Launch kernels of Triton with little work on the host.
 
 `kernel[grid](...)` inspects all arguments in each call to find the variant that it has compiled for
-them, which takes longer than our kernels need for a minibatch. Here a short key finds the variant.
+them, which takes longer than our kernels need for a minibatch. A `Launch` inspects its arguments
+once; in a call it looks at the signals only.
 """
 
 # mypy: allow-untyped-calls
@@ -15,47 +16,57 @@ import torch
 from torch import Tensor
 from triton.runtime import JITFunction
 
+# Numbers of different kinds of arguments: a number is hashed faster than what it stands for.
+_numbers: dict[tuple[Any, ...], int] = {}
 _variants: dict[tuple[Any, ...], tuple[Any, list[Any]]] = {}
 
 
-def launch(kernel: Any, grid: tuple[int, int], *arguments: Any, **constants: Any) -> None:
-    """Launch a kernel on the device of its first argument.
+class Launch:
+    """The grid of a launch and all arguments but the signals, for any number of calls.
 
     Args:
-        kernel: The kernel.
         grid: Number of programs in both directions.
-        arguments: Tensors, whole numbers, None, and tuples of them.
+        arguments: Tensors, whole numbers, None, and tuples of them, which follow the signals.
         constants: The other arguments of the kernel, which are compiled in, and its options.
     """
-    if not isinstance(kernel, JITFunction):  # Triton's interpreter
-        kernel[grid](*arguments, **constants)
-        return
-    device = arguments[0].get_device()
-    if device != torch.cuda.current_device():
-        with torch.cuda.device(device):
-            launch(kernel, grid, *arguments, **constants)
-        return
-    key = (id(kernel), device, *_kinds(arguments), *constants.values())
-    known = _variants.get(key)
-    if known is None:
-        compiled = kernel[grid](*arguments, **constants)
-        names = kernel.arg_names[len(arguments) :]
-        _variants[key] = compiled, [constants[name] for name in names]
-        return
-    compiled, compiled_in = known
-    compiled[(*grid, 1)](*arguments, *compiled_in)
+
+    def __init__(self, grid: tuple[int, int], *arguments: Any, **constants: Any) -> None:
+        self.grid, self.arguments, self.constants = grid, arguments, constants
+        kinds = (*_kinds(arguments), *constants.values())
+        self._number = _numbers.setdefault(kinds, len(_numbers))
+
+    def __call__(self, kernel: Any, *signals: Tensor | None) -> None:
+        """Launch a kernel on the device of its first signal."""
+        if not isinstance(kernel, JITFunction):  # Triton's interpreter
+            kernel[self.grid](*signals, *self.arguments, **self.constants)
+            return
+        device = signals[0].get_device()  # type: ignore[union-attr]
+        if device != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                self(kernel, *signals)
+            return
+        key = (id(kernel), device, self._number, _kinds(signals))
+        known = _variants.get(key)
+        if known is None:
+            compiled = kernel[self.grid](*signals, *self.arguments, **self.constants)
+            names = kernel.arg_names[len(signals) + len(self.arguments) :]
+            _variants[key] = compiled, [self.constants[name] for name in names]
+            return
+        compiled, compiled_in = known
+        compiled[(*self.grid, 1)](*signals, *self.arguments, *compiled_in)
 
 
-def _kinds(arguments: Iterable[Any]) -> list[Any]:
+def _kinds(arguments: Iterable[Any]) -> tuple[Any, ...]:
     """Return what Triton compiles for; at least as much as its own key tells apart."""
-    kinds: list[Any] = []
-    for value in arguments:
-        if isinstance(value, Tensor):
-            kinds += value.dtype, value.data_ptr() % 16 == 0
-        elif isinstance(value, int):
-            kinds.append(1 if value == 1 else (value % 16 == 0, value >> 31))
-        elif isinstance(value, tuple):
-            kinds += len(value), *_kinds(value)
-        else:
-            kinds.append(value)
-    return kinds
+    return tuple(
+        [
+            (value.dtype, value.data_ptr() % 16) if isinstance(value, Tensor) else _kind(value)
+            for value in arguments
+        ]
+    )
+
+
+def _kind(value: Any) -> Any:
+    if isinstance(value, int):
+        return 1 if value == 1 else (value % 16 == 0, value >> 31)
+    return _kinds(value) if isinstance(value, tuple) else value

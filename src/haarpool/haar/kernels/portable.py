@@ -28,7 +28,14 @@ CAPTURABLE = False  # the host reads the size of the largest cluster
 _BLOCK = 16  # rows that are added one after the other
 
 
-def analysis(x: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool) -> Tensor:
+def analysis(
+    x: Tensor,
+    start: Tensor,
+    trees: Sequence[Tensor],
+    skip: bool,
+    single: bool,
+    prepared: object = None,
+) -> Tensor:
     """Climb the chain, see `haarpool.haar.operators.analysis`."""
     # Members without a detail write to a last row, which is dropped.
     out = x.new_empty(level_size(start, trees, int(skip)) + 1, x.shape[1])
@@ -52,7 +59,12 @@ def analysis(x: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, sing
 
 
 def synthesis(
-    c: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool
+    c: Tensor,
+    start: Tensor,
+    trees: Sequence[Tensor],
+    skip: bool,
+    single: bool,
+    prepared: object = None,
 ) -> Tensor:
     """Descend the chain, see `haarpool.haar.operators.synthesis`."""
     base = detail_base(start, trees, skip, single)
