@@ -38,6 +38,7 @@ def launch(kernel: Any, grid: tuple[int, int], *arguments: Any, **constants: Any
     key = (id(kernel), device, *_kinds(arguments), *constants.values())
     known = _variants.get(key)
     if known is None:
+        constants["enable_fp_fusion"] = True  # no longer the default in Triton 3.10
         compiled = kernel[grid](*arguments, **constants)
         names = kernel.arg_names[len(arguments) :]
         _variants[key] = compiled, [constants[name] for name in names]
