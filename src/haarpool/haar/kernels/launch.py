@@ -15,7 +15,9 @@ import torch
 from torch import Tensor
 from triton.runtime import JITFunction
 
-_variants: dict[tuple[Any, ...], tuple[Any, list[Any]]] = {}
+from haarpool.haar.kernels._torch_internals import Launch, direct_launch
+
+_variants: dict[tuple[Any, ...], Launch] = {}
 
 
 def launch(kernel: Any, grid: tuple[int, int], *arguments: Any, **constants: Any) -> None:
@@ -40,11 +42,9 @@ def launch(kernel: Any, grid: tuple[int, int], *arguments: Any, **constants: Any
     if known is None:
         constants["enable_fp_fusion"] = True  # no longer the default in Triton 3.10
         compiled = kernel[grid](*arguments, **constants)
-        names = kernel.arg_names[len(arguments) :]
-        _variants[key] = compiled, [constants[name] for name in names]
+        _variants[key] = direct_launch(kernel, compiled, len(arguments), constants)
         return
-    compiled, compiled_in = known
-    compiled[(*grid, 1)](*arguments, *compiled_in)
+    known(grid, arguments)
 
 
 def _kinds(arguments: Iterable[Any]) -> list[Any]:
