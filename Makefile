@@ -6,7 +6,7 @@ PIP_INSTALL := pip install --quiet --disable-pip-version-check --constraint cons
 # One process per core; files stay together until a core has nothing left to do.
 PYTEST := $(BIN)/python -m pytest --numprocesses=logical --dist=worksteal
 # PyTorch Geometric at import, the second one on Python 3.13.
-WHEEL_WARNINGS := -W error -W 'ignore:`torch.jit:DeprecationWarning' -W 'ignore:Failing to pass a value:DeprecationWarning'
+WHEEL_WARNINGS := -W error -W 'ignore:`torch.jit:DeprecationWarning' -W 'ignore:`torch.jit:FutureWarning' -W 'ignore:Failing to pass a value:DeprecationWarning'
 
 .PHONY: help demo check test lint wheel bench pages clean
 

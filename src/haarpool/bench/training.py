@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -15,6 +14,7 @@ from haarpool.bench.results import Line
 from haarpool.datasets import read_graphs
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.locations import is_available
+from haarpool.haar.kernels._torch_internals import only_errors_of_compile
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, deterministic, num_threads
 from haarpool.training.loop import Trainer
@@ -52,8 +52,6 @@ def _compiled(
     runs: dict[str, Run], first: Times, graphs: Graphs, settings: Settings
 ) -> Iterator[Line]:
     """Yield the lines of compiled networks, as many as there is time for."""
-    # Graph breaks of other poolings are no news.
-    torch._logging.set_logs(dynamo=logging.ERROR)  # type: ignore[attr-defined]
     watch = Stopwatch()
     for token, one in runs.items():
         if watch.seconds > COMPILE_SECONDS:
@@ -61,9 +59,9 @@ def _compiled(
         else:
             torch.compiler.reset()  # a network is compiled at most eight times
             compiled = replace(one, config=replace(one.config, compile=True))
-            times = _measure(one, {"compiled": _epoch(compiled, False)}, settings)
+            with only_errors_of_compile():  # graph breaks of other poolings are no news
+                times = _measure(one, {"compiled": _epoch(compiled, False)}, settings)
         yield _line(token, "compiled", times["compiled"], first, graphs, settings)
-    torch._logging.set_logs()  # type: ignore[attr-defined]
 
 
 def dataset(settings: Settings) -> Graphs:

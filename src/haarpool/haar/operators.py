@@ -15,6 +15,7 @@ with forward-mode derivatives. For `torch.compile` and `torch.export` the maps a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -22,11 +23,10 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch._functorch import eager_transforms
-from torch.autograd import forward_ad
 
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import ChainTensors, Steps, Tree
+from haarpool.haar.kernels import _torch_internals as internals
 from haarpool.haar.kernels.layout import first_members, level_size
 
 
@@ -131,15 +131,17 @@ def _linear(name: str, x: Tensor, arguments: Arguments) -> Tensor:
         result = _linear(name, rows.flatten(1), arguments)
         return result.reshape(result.shape[0], *rows.shape[1:]).movedim(0, -2)
     if torch.compiler.is_compiling():
-        if getattr(eager_transforms, "JVP_NESTING", 0):  # operators have no tangent: it would be 0
+        inside = internals.is_inside_jvp()
+        if inside:  # operators have no tangent: it would be 0
             raise HaarPoolError(
                 "forward-mode derivatives outside of torch.compile",
                 "torch.func.jvp in compiled code",
                 "use torch.func.vjp or grad, or do not compile this function",
             )
-        tensors = arguments[:4] if isinstance(arguments, Steps) else arguments
-        compiled: Tensor = getattr(torch.ops.haarpool, name)(x, *tensors)
-        return compiled
+        if inside is not None:
+            tensors = arguments[:4] if isinstance(arguments, Steps) else arguments
+            compiled: Tensor = getattr(torch.ops.haarpool, name)(x, *tensors)
+            return compiled
     return _apply(x, name, arguments)
 
 
@@ -148,7 +150,7 @@ def _run(name: str, x: Tensor, arguments: Arguments) -> Tensor:
     if x.numel() == 0:
         return x.new_zeros(_num_rows(name, arguments), x.shape[1])
     # torch.autograd.grad(..., is_grads_batched=True) has tensors that only torch can compute with.
-    batched = torch._C._functorch.is_legacy_batchedtensor(x)
+    batched = internals.is_legacy_batched(x)
     kernels = _kernels("portable" if batched else x.device.type)
     if name == "gather_sum":
         arguments = arguments[:3]
@@ -175,15 +177,7 @@ def can_be_captured(device: str) -> bool:
 
 
 class _Linear(torch.autograd.Function):
-    @staticmethod
-    def forward(x: Tensor, name: str, arguments: Arguments) -> Tensor:
-        return _run(name, x, arguments)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        # The tensors of a chain are never changed, so they need no save_for_backward, which takes a
-        # fifth of the time on small batches.
-        _, ctx.name, ctx.arguments = inputs
+    """The derivatives of a map, for two ways to apply it."""
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
@@ -193,6 +187,18 @@ class _Linear(torch.autograd.Function):
     def jvp(ctx: Any, tangent: Tensor, *_: None) -> Tensor:
         return _apply(tangent, ctx.name, ctx.arguments)
 
+
+class _Transformed(_Linear):
+    """Inside of the transforms of `torch.func`."""
+
+    @staticmethod
+    def forward(x: Tensor, name: str, arguments: Arguments) -> Tensor:
+        return _run(name, x, arguments)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _, ctx.name, ctx.arguments = inputs
+
     @staticmethod
     def vmap(
         info: Any, in_dims: tuple[Any, ...], x: Tensor, name: str, arguments: Arguments
@@ -200,19 +206,28 @@ class _Linear(torch.autograd.Function):
         return _linear(name, x.movedim(in_dims[0], 0), arguments), 0
 
 
-# `Function.apply` inspects the signature in every call, which takes longer than some kernels. It is
-# needed inside of torch.func only.
-_plain_apply = super(torch.autograd.Function, _Linear).apply
+class _Plain(_Linear):
+    """Outside: a `setup_context` lets torch inspect signatures, longer than some kernels take."""
 
-
-def _apply(x: Tensor, name: str, arguments: Arguments) -> Tensor:
-    if torch._C._are_functorch_transforms_active():
-        apply = _Linear.apply
-    elif torch.is_grad_enabled() or forward_ad._current_level >= 0:
-        apply = _plain_apply
-    else:  # in most backward passes
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, name: str, arguments: Arguments) -> Tensor:
+        # The tensors of a chain are never changed, so they need no save_for_backward, which takes a
+        # fifth of the time on small batches.
+        ctx.name, ctx.arguments = name, arguments
         return _run(name, x, arguments)
-    result: Tensor = apply(x, name, arguments)  # type: ignore[no-untyped-call]
+
+
+_plain_apply = internals.plain_apply(_Plain)
+
+
+@internals.traced_if_jvp_is_known
+def _apply(x: Tensor, name: str, arguments: Arguments) -> Tensor:
+    apply: Callable[..., Any] = _plain_apply
+    if internals.transforms_may_be_active():
+        apply = _Transformed.apply
+    elif not (torch.is_grad_enabled() or internals.forward_mode_may_be_active()):
+        return _run(name, x, arguments)  # in most backward passes
+    result: Tensor = apply(x, name, arguments)
     return result
 
 

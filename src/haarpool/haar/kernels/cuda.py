@@ -19,6 +19,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from haarpool.haar.chain_tensors import Tree
 from haarpool.haar.kernels import triton_graphs, triton_levels, triton_rows
+from haarpool.haar.kernels._torch_internals import version
 from haarpool.haar.kernels.launch import Launch
 from haarpool.haar.kernels.layout import first_members
 
@@ -356,9 +357,9 @@ def _facts(tree: Tensor, first: Tensor) -> _Facts:
     unknown = _Facts(tree.shape[1], False)
     if tree.is_cuda and torch.cuda.is_current_stream_capturing():
         return unknown  # other numbers may be copied into the tree before a replay
-    now = None if tree.is_inference() else tree._version
-    version, known = _known.get(tree, (None, None))
-    if version != now:
+    now = None if tree.is_inference() else version(tree)
+    before, known = _known.get(tree, (None, None))
+    if before != now:
         known = None
     if isinstance(known, _Facts):
         return known

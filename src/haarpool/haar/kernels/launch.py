@@ -16,9 +16,11 @@ import torch
 from torch import Tensor
 from triton.runtime import JITFunction
 
+from haarpool.haar.kernels._torch_internals import DirectLaunch, direct_launch
+
 # Numbers of different kinds of arguments: a number is hashed faster than what it stands for.
 _numbers: dict[tuple[Any, ...], int] = {}
-_variants: dict[tuple[Any, ...], tuple[Any, list[Any]]] = {}
+_variants: dict[tuple[Any, ...], DirectLaunch] = {}
 
 
 class Launch:
@@ -45,15 +47,15 @@ class Launch:
             with torch.cuda.device(device):
                 self(kernel, *signals)
             return
+        arguments = (*signals, *self.arguments)
         key = (id(kernel), device, self._number, _kinds(signals))
         known = _variants.get(key)
         if known is None:
-            compiled = kernel[self.grid](*signals, *self.arguments, **self.constants)
-            names = kernel.arg_names[len(signals) + len(self.arguments) :]
-            _variants[key] = compiled, [self.constants[name] for name in names]
+            constants = self.constants | {"enable_fp_fusion": True}  # Triton 3.10: False by default
+            compiled = kernel[self.grid](*arguments, **constants)
+            _variants[key] = direct_launch(kernel, compiled, len(arguments), constants)
             return
-        compiled, compiled_in = known
-        compiled[(*self.grid, 1)](*signals, *self.arguments, *compiled_in)
+        known(self.grid, arguments)
 
 
 def _kinds(arguments: Iterable[Any]) -> tuple[Any, ...]:
