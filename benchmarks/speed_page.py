@@ -48,6 +48,10 @@ class Measured:
     def __init__(self, path: Path) -> None:
         self.lines: list[Mapping[str, Any]] = json.loads(path.read_text())["lines"]
 
+    def of(self, part: str) -> list[Mapping[str, Any]]:
+        """Return the lines of a part that have a case."""
+        return [line for line in self.lines if line["part"] == part and line["case"]]
+
     def find(self, part: str, key: str, **case: object) -> dict[Any, Mapping[str, Any]]:
         """Return the lines of a part with a value by one key of their cases.
 
@@ -85,6 +89,20 @@ def _haar_rows(measured: Measured) -> Iterator[tuple[str, dict[int, str]]]:
                 lines = measured.find("timing", "nodes", layer=layer, mode=mode, way=way)
                 texts = {n: f"{ms(one)} ({one['value']:.1f})" for n, one in lines.items()}
                 yield name or "the same, captured", texts
+
+
+def eager_table(measured: Measured) -> str:
+    """Return microseconds of layers called from Python: forward / forward and backward."""
+    layers = dict.fromkeys(line["case"]["layer"] for line in measured.of("eager"))
+    rows = []
+    for layer in layers:
+        modes = [
+            measured.find("eager", "nodes", layer=layer, mode=mode)
+            for mode in ("forward", "forward + backward")
+        ]
+        sizes = list(modes[0])
+        rows.append([layer, *(" / ".join(us(mode[n]) for mode in modes) for n in sizes)])
+    return markdown([["nodes per graph", *(f"{n:,}" for n in sizes)], *rows])
 
 
 def transform_table(measured: Measured, nodes: int) -> str:
@@ -131,6 +149,11 @@ def ms(line: Mapping[str, Any]) -> str:
     return number(line["median_ms"], small=3)
 
 
+def us(line: Mapping[str, Any]) -> str:
+    """Format the median time of a line in microseconds."""
+    return f"{1000 * line['median_ms']:,.0f}"
+
+
 def number(value: float, small: int = 2) -> str:
     """Format a number with about three digits.
 
@@ -145,7 +168,10 @@ def number(value: float, small: int = 2) -> str:
 def make_tables(results: Path) -> dict[str, str]:
     """Return the tables and sentences of the page by their marks."""
     gpu, processor = (Measured(results / f"bench-{device}.json") for device in SIZES)
-    return {
+    eager = {"layers called from Python on a processor": eager_table(processor)}
+    if gpu.of("eager"):
+        eager["layers called from Python on a GPU"] = eager_table(gpu)
+    return eager | {
         "layers on a GPU": layer_table(gpu),
         "transforms on a GPU": transform_table(gpu, SIZES["cuda"]),
         "training steps on a GPU": training_table(gpu),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from haarpool.bench import growth, memory, timing
+from haarpool.bench import eager, growth, memory, timing
 from haarpool.bench.layers import NAMES, OWN, lacks_memory, layers, random_minibatch
 from haarpool.bench.measure import Settings, Times
 from haarpool.bench.transforms import plan
@@ -103,3 +103,25 @@ def test_growth_is_the_slope_of_log_time(monkeypatch):
     monkeypatch.setattr(growth, "measure", measure)
     *_, line = growth.run(CPU)
     assert line.value == pytest.approx(1.5)
+
+
+def test_layers_called_from_python_beside_gcnconv(monkeypatch):
+    def measure(actions, settings):
+        for action in actions.values():
+            action()
+        return {name: Times((0.8 if name == eager.REFERENCE else 0.4,)) for name in actions}
+
+    monkeypatch.setattr(eager, "measure", measure)
+    lines = list(eager.run(CPU))
+    assert len(lines) == 14
+    assert {line.value for line in lines} == {1.0, 2.0}
+    line = eager._limit(eager.OWN[0], 30, Times((0.4,)))
+    assert (line.value, line.passed) == (400.0, False)
+    assert eager._limit(eager.OWN[0], 30, Times((0.3,))).passed
+
+
+def test_a_new_batch_each_time_gives_the_same(monkeypatch):
+    made = eager.make_layers(eager.minibatch(20, CPU))
+    for name in eager.OWN:
+        one, two = (made[key].forward() for key in (name, f"{name}, each time a new batch"))
+        assert torch.equal(one, two)

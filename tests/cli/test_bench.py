@@ -17,7 +17,7 @@ def test_all_parts_in_small(tmp_path):
     assert {"processor", "cores", "torch", "python"} <= written["machine"].keys()
     parts = {line["part"] for line in written["lines"]}
     assert parts == {
-        *("timing", "transforms", "growth", "training", "memory", "chains", "collating")
+        *("timing", "eager", "transforms", "growth", "training", "memory", "chains", "collating")
     }
     assert all(line["name"] in out for line in written["lines"])
     errors = {line["error"] for line in written["lines"]}

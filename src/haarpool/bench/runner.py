@@ -13,7 +13,7 @@ from haarpool.bench.results import COLUMNS, Line, describe_machine, read_json, w
 from haarpool.errors import HaarPoolError
 
 # A part is a module with TITLE and `run`, which yields its lines.
-PARTS = ("timing", "transforms", "growth", "training", "memory", "chains", "collating")
+PARTS = ("timing", "eager", "transforms", "growth", "training", "memory", "chains", "collating")
 LAYER_PARTS = ("timing", "memory")  # those of which single layers can be measured
 
 

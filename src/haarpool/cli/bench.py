@@ -22,7 +22,8 @@ def add_command(commands: Any) -> None:
         "--only",
         default="",
         metavar="NAME[,NAME]",
-        help="timing, transforms, growth, training, memory, chains, collating (default: all)",
+        help="timing, eager, transforms, growth, training, memory, chains, collating "
+        "(default: all)",
     )
     command.add_argument(
         "--layer",

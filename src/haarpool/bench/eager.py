@@ -1,0 +1,102 @@
+"""One layer called from Python on a minibatch of sparse graphs, beside layers that readers know.
+
+At these sizes a GPU waits for Python, so this is the time of the host.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+from torch_geometric.nn import GCNConv, TopKPooling
+from torch_geometric.utils import barabasi_albert_graph
+
+from haarpool.bench.layers import COLUMNS, Layer
+from haarpool.bench.measure import Action, Settings, Times, measure
+from haarpool.bench.results import Line
+from haarpool.data import AddHaarChain
+from haarpool.nn import HaarPooling
+
+TITLE = "layers called from Python, 50 graphs of average degree 4, 64 features; value: GCNConv / it"
+REFERENCE = "GCNConv"
+OWN = ("HaarPooling, haar", "HaarPooling, vertex")
+MODES = ("forward", "forward + backward")
+LIMIT_US = 350.0  # of forward + backward on an H200
+
+
+def run(settings: Settings) -> Iterator[Line]:
+    """Yield the lines of all sizes and, on a GPU, of the limit."""
+    for num_nodes in (20,) if settings.quick else (30, 100, 300, 1000):
+        layers = make_layers(minibatch(num_nodes, settings))
+        for mode in MODES:
+            actions = {name: _action(layer, mode) for name, layer in layers.items()}
+            times = measure(actions, settings)
+            for name, spent in times.items():
+                yield Line(
+                    "eager",
+                    f"{name}, {num_nodes} nodes, {mode}",
+                    times[REFERENCE].median / spent.median,
+                    "x as fast",
+                    spent,
+                    case={"layer": name, "nodes": num_nodes, "mode": mode},
+                    error=spent.error,
+                )
+                if settings.on_gpu and not settings.quick and (name, mode) in _LIMITED:
+                    yield _limit(name, num_nodes, spent)
+
+
+def minibatch(num_nodes: int, settings: Settings) -> Any:
+    """Make a minibatch of sparse graphs with chains that halve the nodes down to one."""
+    torch.manual_seed(num_nodes)
+    transform = AddHaarChain(num_levels=math.ceil(math.log2(num_nodes)), method="matching")
+    graphs = []
+    for _ in range(4 if settings.quick else 50):
+        edges = barabasi_albert_graph(num_nodes, 2)
+        graphs.append(transform(Data(x=torch.randn(num_nodes, COLUMNS), edge_index=edges)))
+    batch = Batch.from_data_list(graphs).to(settings.device)
+    batch.x.requires_grad_()  # as after a convolution
+    return batch
+
+
+def make_layers(batch: Any) -> dict[str, Layer]:
+    """Make the layers of a minibatch.
+
+    "each time a new batch" reads the tensors of the chain anew in every call, as the first layer of
+    a training step does. `index_add_` sums over clusters, and nothing else.
+    """
+    x, edges, graph = batch.x, batch.edge_index, batch.batch
+    parent, size = batch.haar_tree_0[0].long(), batch.haar_tree_1.shape[1]
+    haar, vertex = HaarPooling(0), HaarPooling(0, "vertex")
+    conv, topk = (layer.to(x.device) for layer in (GCNConv(COLUMNS, COLUMNS), TopKPooling(COLUMNS)))
+    forwards: dict[str, tuple[Callable[[], Tensor], torch.nn.Module]] = {
+        OWN[0]: (lambda: haar(x, batch).x, haar),
+        OWN[1]: (lambda: vertex(x, batch).x, vertex),
+        f"{OWN[0]}, each time a new batch": (lambda: haar(x, dict(batch.tensors)).x, haar),
+        f"{OWN[1]}, each time a new batch": (lambda: vertex(x, dict(batch.tensors)).x, vertex),
+        REFERENCE: (lambda: conv(x, edges), conv),
+        "TopKPooling": (lambda: topk(x, edges, batch=graph)[0], topk),
+        "index_add_": (lambda: x.new_zeros(size, COLUMNS).index_add_(0, parent, x), haar),
+    }
+    return {
+        name: Layer(forward, [x, *module.parameters()])
+        for name, (forward, module) in forwards.items()
+    }
+
+
+_LIMITED = {(name, "forward + backward") for name in OWN}
+
+
+def _limit(name: str, num_nodes: int, spent: Times) -> Line:
+    title = f"{name}, {num_nodes} nodes, forward + backward, microseconds"
+    return Line("eager", title, 1000 * spent.median, "us", at_most=LIMIT_US)
+
+
+def _action(layer: Layer, mode: str) -> Action:
+    if mode == MODES[1]:
+        return layer.with_backward()
+    return partial(layer.forward)
