@@ -126,16 +126,19 @@ class ChainTensors:
 
         Args:
             level: j.
-            dtype: Type of the signal; weights are float64 if it is, else float32.
+            dtype: Type of the weights, that of the signal.
 
         Returns:
             (2, E_j) edges without self-loops, (E_j,) their weights, (N_j,) graph of each node.
         """
+        edges, weights = self._read("edges", level)[:2], self.coarse_weights(level, dtype)
+        return edges, weights.to(dtype), self.trees[level][Tree.GRAPH].long()
+
+    def coarse_weights(self, level: int, dtype: torch.dtype) -> Tensor:
+        """Return (E_j,) weights of the coarse graph: float64 if the signal is, else float32."""
         edges = self._read("edges", level)
         # Views: nothing is copied.
-        is_double = dtype == torch.float64
-        weights = edges.view(dtype)[2] if is_double else edges.view(torch.float32)[3, ::2]
-        return edges[:2], weights, self.trees[level][Tree.GRAPH].long()
+        return edges.view(dtype)[2] if dtype == torch.float64 else edges.view(torch.float32)[3, ::2]
 
     def _read(self, kind: str, level: int) -> Tensor:
         try:
