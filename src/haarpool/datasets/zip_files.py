@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 from zipfile import ZipFile
 
-from haarpool.errors import HaarPoolError
+from haarpool.errors import HaarPoolError, shorten
 
 A, INDICATOR = "_A.txt", "_graph_indicator.txt"
-LISTED = 5  # members or datasets in an error message
 
 
 class ZipPath(NamedTuple):
@@ -80,11 +79,8 @@ def dataset_in_zip(path: Path) -> tuple[ZipPath, str]:
         if not stems:
             remedy = "name a zip file with the files of a dataset"
             expected = f"NAME{A} and NAME{INDICATOR} in {path}"
-        raise HaarPoolError(expected, _listed(stems or sorted(members)), remedy)
+        names = stems or sorted(members)
+        got = f"{len(names):,}: {shorten(names, 5)}" if names else "no files"
+        raise HaarPoolError(expected, got, remedy)
     folder, name = posixpath.split(stems[0] if len(stems) == 1 else named[0])
     return ZipPath(path, members, folder), name
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - LISTED:,} more" * (len(names) > LISTED)
-    return f"{len(names):,}: {', '.join(names[:LISTED])}{more}" if names else "no files"
