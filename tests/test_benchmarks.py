@@ -152,3 +152,14 @@ def test_fingerprints_of_transforms_and_layers_are_repeatable():
     hashes = layers()
     assert {f"network {arch}" for arch in NETWORKS} <= hashes.keys()
     assert hashes == layers()
+
+
+def test_the_chain_for_signals_removes_most_noise():
+    from denoising import measured
+
+    value = {result.name: result.value for result in measured(2000)}
+    noise = value["noise: mean squared error"]
+    assert noise == pytest.approx(0.09, rel=0.1)
+    error = {m: value[f"matching, {m}, hard: mean squared error"] for m in ("children", "mass")}
+    assert error["mass"] < error["children"] < noise
+    assert error["mass"] < noise / 2

@@ -328,12 +328,12 @@ CASES = {
         lambda: hp.compressive_basis(CHAIN, 2), "0..1", "2", "a level above it",
     ),
     "adjacency level": (lambda: CHAIN.adjacency(7), "0..2", "7", "count from 0"),
-    "integers": (lambda: hp.adjoint(CHAIN, X.astype(int)), "floating", "int64", "float32"),
+    "integers": (lambda: hp.adjoint(CHAIN, X.astype(int)), "floating", "int64", ".astype(float)"),
     "bool tensor": (lambda: hp.adjoint(CHAIN, torch.ones(4) > 0), "floating", "bool", "float32"),
     "long double": (
         lambda: hp.adjoint(CHAIN, X.astype(np.longdouble)), "torch supports", "float", "float64",
     ),
-    "a list": (lambda: hp.adjoint(CHAIN, [1.0] * 4), "numpy array", "list", "np.asarray"),
+    "a list": (lambda: hp.adjoint(CHAIN, [1] * 4), "numpy array", "list", "np.asarray(x, float)"),
     "a scalar": (lambda: hp.adjoint(CHAIN, np.ones(())), "(N,)", "scalar", "row"),
     "no chain": (lambda: hp.adjoint(GRAPH, X), "a Chain", "ndarray", "build_chain"),
     "other device": (

@@ -1,7 +1,9 @@
 """Estimators in the style of scikit-learn."""
 
+import csv
 import inspect
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from helpers.commands import run_main
 from helpers.graphs import rings_and_paths
 from helpers.tolerances import LOOSER
 
+ARTEFACTS = Path(__file__).parent / "artefacts" / "0.1.0"
 FAST = {
     "device": "cpu",
     "arch": "GC16-HP-FC16",
@@ -254,6 +257,112 @@ def test_r2_is_nan_where_it_is_not_defined():
         model.score(graphs)
     with pytest.raises(hp.HaarPoolError):
         model.score(graphs, np.full(12, np.nan))
+
+
+@pytest.mark.parametrize(
+    ("classes", "dtype"),
+    [
+        ([False, True], bool),
+        ([0, 1], np.int64),
+        ([-1, 7], np.int32),
+        ([1, 255], np.uint8),
+        ([0.5, 1.5], np.float64),
+        ([0.1, 2.0], np.float32),
+        (["path", "ring"], "<U4"),
+        (["10", "9"], "<U2"),
+        (["path", "ring"], object),
+    ],
+)
+def test_classes_keep_their_dtype(classes, dtype, tmp_path):
+    graphs, ring, _ = rings_and_paths()
+    y = np.array(classes, dtype)[ring]
+    model = HaarClassifier(**FAST).fit(graphs, y)
+    model.save(tmp_path / "run")
+    for one in (model, hp.load(tmp_path / "run")):
+        predicted = one.predict(graphs)
+        assert one.classes_.dtype == predicted.dtype == y.dtype
+        np.testing.assert_array_equal(one.classes_, np.unique(y))
+        np.testing.assert_array_equal(predicted, y)
+        assert one.score(graphs, y) == 1
+
+
+@pytest.mark.parametrize(
+    ("classes", "missing", "expected"),
+    [
+        ([False, True], None, bool),
+        ([3, 4], None, np.int64),
+        ([0.0, 1.0], float("nan"), np.float64),
+        (["path", "ring"], None, object),
+        (["path", "ring"], float("nan"), object),
+    ],
+)
+def test_classes_keep_their_dtype_beside_missing_labels(classes, missing, expected):
+    graphs, ring, _ = rings_and_paths(12)
+    y = [classes[int(one)] for one in ring[:8]] + [missing] * 4
+    with pytest.warns(hp.HaarPoolWarning, match="4 of 12"):
+        model = HaarClassifier(**FAST | {"epochs": 1}).fit(graphs, y)
+    assert model.classes_.dtype == expected
+    assert model.classes_.tolist() == classes
+
+
+def test_scores_of_labels_in_another_form():
+    graphs, ring, _ = rings_and_paths()
+    is_ring = ring.astype(bool)
+    model = HaarClassifier(**FAST).fit(graphs, is_ring)
+    forms = (is_ring, ring, ring.astype(float), is_ring.astype(str))
+    assert [model.score(graphs, y) for y in forms] == [1, 1, 1, 1]
+    assert model.score(graphs, 1 - ring) == model.score(graphs, ring.astype(str)) == 0
+    for data, label in zip(graphs, is_ring, strict=True):
+        data.y = torch.tensor([label])
+    assert model.score(graphs) == 1
+
+
+def test_a_model_of_version_0_1_0_has_the_classes_of_that_time():
+    model = hp.load(ARTEFACTS / "classification", device="cpu")
+    assert model.classes_.tolist() == ["fused", "linked"]
+    with open(ARTEFACTS / "classification.csv") as file:
+        expected = [row["prediction"] for row in csv.DictReader(file)]
+    assert model.predict("rings").tolist() == expected
+
+
+def test_a_damaged_dtype_of_classes(tmp_path):
+    graphs, ring, _ = rings_and_paths(12)
+    HaarClassifier(**FAST | {"epochs": 1}).fit(graphs, ring).save(tmp_path / "run")
+    path = tmp_path / "run" / "config.json"
+    path.write_text(path.read_text().replace('"class_dtype": "int64"', '"class_dtype": "int65"'))
+    with pytest.raises(hp.HaarPoolError, match=r"an undamaged config.json"):
+        hp.load(tmp_path / "run")
+
+
+def test_labels_that_are_infinite_or_of_several_kinds():
+    graphs, ring, size = rings_and_paths(12)
+    classifier, regressor = HaarClassifier(**FAST), HaarRegressor(**FAST)
+    for infinite in (np.inf, -np.inf):
+        y = np.where(np.arange(12) == 5, infinite, ring)
+        with pytest.raises(hp.HaarPoolError, match=r"got -?inf for graph 5; .* pass NaN"):
+            classifier.fit(graphs, y)
+        with pytest.raises(hp.HaarPoolError, match=r"got -?inf .* graph 5; .* value is NaN"):
+            regressor.fit(graphs, y)
+        with pytest.raises(hp.HaarPoolError, match=r"0, 1 or NaN as labels .* got -?inf"):
+            classifier.fit(graphs, np.stack([ring, y], axis=1))
+    model = HaarRegressor(**FAST | {"epochs": 1}).fit(graphs, size)
+    with pytest.raises(hp.HaarPoolError, match="got inf"):
+        model.score(graphs, np.full(12, np.inf))
+    for mixed, kinds in (([0, "a"] * 6, "int and str"), ([b"a", b"b"] * 6, "bytes")):
+        with pytest.raises(hp.HaarPoolError, match=f"of one kind, got {kinds}; convert"):
+            classifier.fit(graphs, np.array(mixed, object))
+
+
+def test_labels_that_are_all_missing():
+    graphs, ring, _ = rings_and_paths(12)
+    message = r"labels in y, got only missing ones \(None or NaN\); pass y= with the labels"
+    for estimator in (HaarClassifier, HaarRegressor):
+        model = estimator(**FAST | {"epochs": 1}).fit(graphs, ring)
+        for y in ([np.nan] * 12, np.full((12, 2), np.nan), np.array([None] * 12)):
+            with pytest.raises(hp.HaarPoolError, match=message):
+                model.fit(graphs, y)
+            with pytest.raises(hp.HaarPoolError, match=message):
+                model.score(graphs, y)
 
 
 def test_labels_of_the_graphs_that_are_not_needed_may_be_anything():

@@ -54,7 +54,9 @@ def atomic_write(path: str | PathLike[str]) -> Iterator[Path]:
         os.replace(partial, path)
     except OSError as error:
         raise HaarPoolError(
-            "a file that can be written", f"{path} ({error})", "choose another path"
+            "a file that can be written",
+            f"{path} ({error.strerror or error})",
+            "choose another path",
         ) from error
     finally:
         with suppress(OSError, ValueError):

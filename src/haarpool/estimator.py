@@ -17,7 +17,7 @@ from haarpool._types import Floats, Task
 from haarpool._validate import real_number
 from haarpool.datasets import as_graphs
 from haarpool.datasets.graphs import MISSING, Graphs
-from haarpool.datasets.labels import default_names
+from haarpool.datasets.labels import array_classes, check_targets, class_values, default_names
 from haarpool.datasets.splits import as_json, hold_out
 from haarpool.errors import HaarPoolError
 from haarpool.training.config import RunConfig
@@ -26,7 +26,7 @@ from haarpool.training.metrics import main_score, scores_of
 from haarpool.training.presets import BEST
 from haarpool.training.results import describe_run
 from haarpool.training.run import check_labels, start_run
-from haarpool.training.run_folder import MODEL, SPLIT, RunFolder
+from haarpool.training.run_folder import CONFIG, MODEL, SPLIT, RunFolder
 from haarpool.training.train import train_run
 from haarpool.training.trained_model import TrainedModel, load_model, model_tensors, uncertainty
 
@@ -87,12 +87,13 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             graphs: A list of PyG `Data`, a PyG dataset, `Graphs`, or what `haarpool train` takes: a
                 name, a folder in TU layout, a .csv or .pt file.
             y: Labels instead of those of the graphs: (G,), or (G, T) for several targets. For a
-                classifier these have the classes 0 and 1; None and NaN are missing labels.
+                classifier these have the classes 0 and 1; other classes are booleans, numbers or
+                text, and `predict` returns them in the same dtype. None and NaN are missing labels.
         """
         real_number("validation", self.validation, 0, 1, includes_minimum=False)
         settings = {name: getattr(self, name) for name in SETTINGS}
         config = RunConfig(**settings | {"chain": self.chain or {}})
-        labelled = self._labelled(graphs, y)
+        labelled, dtype = self._labelled(graphs, y)
         try:
             check_labels(labelled)
         except HaarPoolError as error:  # its remedies are for the shell
@@ -104,11 +105,12 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         train_run(run, progress=self.progress)
         self._model = run.model
         self._config = describe_run(run, f"{self!r}.fit(graphs)", {})
+        self._config["data"]["class_dtype"] = dtype
         self._split = as_json(run.splits)
         return self
 
-    def _labelled(self, data: Any, y: Any) -> Graphs:
-        """Return graphs in any form with labels that fit the task."""
+    def _labelled(self, data: Any, y: Any) -> tuple[Graphs, str | None]:
+        """Return graphs with labels that fit the task, and the dtype of the classes in y."""
         try:
             task = self.task if self.task == "regression" else None
             graphs = as_graphs(data, task, labels=y is None)
@@ -118,17 +120,9 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             remedy = "use HaarRegressor, or pass y="  # estimators have no parameter task
             raise HaarPoolError(error.expected, error.got, remedy) from error
         if y is not None:
-            y = np.asarray(y)
-            if y.ndim not in (1, 2) or len(y) != len(graphs) or not y.size:
-                expected = f"{len(graphs)} labels, of shape (G,) or (G, T)"
-                raise HaarPoolError(expected, f"shape {y.shape}", "pass one row per graph")
-            if self.task == "regression":
-                return _with_values(graphs, y)
-            if y.ndim == 2 and y.shape[1] > 1:
-                return _with_several_targets(graphs, y)
-            return _with_classes(graphs, y.reshape(len(graphs)))
+            return self._with_labels(graphs, _as_labels(y, len(graphs)))
         if graphs.task is None or (graphs.task == "regression") == (self.task == "regression"):
-            return graphs
+            return graphs, None
         if self.task == "classification":
             raise HaarPoolError(
                 "classes, as whole numbers", "real values", "use HaarRegressor, or pass y="
@@ -136,7 +130,23 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         assert graphs.targets is not None
         names = np.array([*graphs.classes, np.nan], object)  # a missing class is -1, the last one
         numbers = np.nan_to_num(graphs.targets, nan=MISSING).astype(np.int64)
-        return _with_values(graphs, names[numbers])
+        return _with_values(graphs, names[numbers]), None
+
+    def _with_labels(self, graphs: Graphs, y: NDArray[Any]) -> tuple[Graphs, str | None]:
+        """Return graphs with these labels instead of their own, as `_labelled`."""
+        dtype = None
+        if self.task == "regression":
+            graphs = _with_values(graphs, y)
+        elif y.ndim == 2 and y.shape[1] > 1:
+            graphs = _with_several_targets(graphs, y)
+        else:
+            targets, classes, dtype = array_classes(y.reshape(len(graphs)))
+            labels: dict[str, Any] = {"targets": targets, "classes": classes, "target_names": ()}
+            graphs = replace(graphs, task="classification", **labels)
+        if not graphs.is_labelled.any():
+            expected, remedy = "labels in y", "pass y= with the labels that are known"
+            raise HaarPoolError(expected, "only missing ones (None or NaN)", remedy)
+        return graphs, dtype
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether the estimator is fitted; `check_is_fitted` asks this."""
@@ -220,10 +230,11 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """(C,) the classes, of every target: whole numbers if all of them are, else text."""
-        names = self.trained.classes
-        are_numbers = all(name.removeprefix("-").isdecimal() for name in names)
-        return np.array([int(name) for name in names] if are_numbers else names)
+        """(C,) the classes, of every target, in the dtype of y.
+
+        Classes of the graphs themselves are whole numbers if all of them are, else text.
+        """
+        return class_values(self.trained.classes, self._config["data"].get("class_dtype"))
 
     def predict_proba(self, graphs: Any) -> Floats:
         """Predict (G, C) class probabilities; for several targets (G, T) of the second class."""
@@ -246,7 +257,7 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         Returns:
             The score; the mean ROC-AUC is over the targets with both classes, NaN without any.
         """
-        labelled = self._labelled(graphs, y)
+        labelled, dtype = self._labelled(graphs, y)
         if labelled.targets is None or not labelled.is_labelled.any():
             raise HaarPoolError("graphs with classes", "graphs without", "pass y=")
         if labelled.task != self.trained.task:
@@ -256,8 +267,12 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         if labelled.task == "multilabel":
             return main_score("multilabel", self._predict(labelled), labelled.targets)
         known = labelled.take(np.flatnonzero(labelled.is_labelled))
-        predicted = np.array(self.trained.classes)[self._predict(known).argmax(axis=1)]
-        return float(np.mean(predicted == np.array(known.classes)[known.targets]))
+        predicted = self._predict(known).argmax(axis=1)
+        classes = zip(self.trained.classes, self.classes_.tolist(), strict=True)
+        others = [*zip(known.classes, class_values(known.classes, dtype).tolist(), strict=True)]
+        # 1 of the graphs is True of y, and "1" of a table is 1.
+        same = np.array([[name == n or value == v for n, v in others] for name, value in classes])
+        return float(np.mean(same[predicted, known.targets]))
 
 
 class HaarRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
@@ -293,22 +308,22 @@ class HaarRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         Returns:
             R²; NaN if it is not defined, as for a single graph or for equal labels.
         """
-        labelled = self._labelled(graphs, y)
+        labelled, _ = self._labelled(graphs, y)
         if labelled.targets is None:
             raise HaarPoolError("graphs with values", "graphs without", "pass y=")
         return scores_of(self.task, self._predict(labelled), labelled.targets)["r2"]
 
 
-def _with_classes(graphs: Graphs, y: NDArray[Any]) -> Graphs:
-    """Return graphs with these labels as classes; None and NaN are missing labels."""
-    known = np.array([label is not None and label == label for label in y.tolist()], bool)
-    names, numbers = np.unique(y[known], return_inverse=True)
-    targets = np.full(len(y), MISSING)
-    targets[known] = numbers
-    classes = tuple(
-        str(int(v) if isinstance(v, float) and v == int(v) else v) for v in names.tolist()
-    )
-    return replace(graphs, task="classification", classes=classes, targets=targets, target_names=())
+def _as_labels(y: Any, num_graphs: int) -> NDArray[Any]:
+    """Return labels as an array of shape (G,) or (G, T); NaN among text stays a missing label."""
+    labels = np.asarray(y)
+    if labels.ndim not in (1, 2) or len(labels) != num_graphs or not labels.size:
+        expected = f"{num_graphs} labels, of shape (G,) or (G, T)"
+        raise HaarPoolError(expected, f"shape {labels.shape}", "pass one row per graph")
+    if labels.dtype.kind == "U" and isinstance(y, list | tuple):
+        objects = np.asarray(y, object)
+        return objects if (objects != objects).any() else labels
+    return labels
 
 
 def _with_several_targets(graphs: Graphs, y: NDArray[Any]) -> Graphs:
@@ -334,7 +349,8 @@ def _with_values(graphs: Graphs, y: NDArray[Any]) -> Graphs:
     except (ValueError, TypeError) as error:
         raise HaarPoolError("numbers as labels", f"{error}", "use HaarClassifier") from error
     names = default_names(values.shape[1])
-    return replace(graphs, task="regression", classes=(), targets=values, target_names=names)
+    labels: dict[str, Any] = {"task": "regression", "classes": (), "target_names": names}
+    return check_targets(replace(graphs, targets=values, **labels))
 
 
 def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | HaarRegressor:
@@ -351,5 +367,9 @@ def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | Haa
     settings = {k: v for k, v in config["training"].items() if k in SETTINGS}
     estimator = cls(device=device, **settings)
     estimator._model, estimator._config = model, dict(config)
+    try:
+        class_values(model.classes, config["data"].get("class_dtype"))
+    except (TypeError, ValueError) as error:
+        raise folder.damaged(CONFIG, error) from error
     estimator._split = (folder.path / SPLIT).read_text() if folder.has(SPLIT) else "[]"
     return estimator

@@ -16,7 +16,7 @@ import pytest
 
 import haarpool as hp
 from haarpool.chains.cache import ChainCache
-from haarpool.chains.workers import connected
+from haarpool.chains.workers import _is_running, connected
 from helpers.commands import HAARPOOL, run_main, run_process, start_process, wait_until
 from helpers.files import write_tu
 from helpers.graphs import random_graphs
@@ -152,25 +152,31 @@ def processes_of_session(leader: int) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
+@pytest.mark.parametrize("is_reaped", [True, False])
 @pytest.mark.parametrize("number", [3, 4, 5])
-def test_workers_end_with_a_parent_that_is_killed_while_they_start(tmp_path, number):
-    """The parent is killed as soon as there are so many processes: trackers, then workers."""
+def test_workers_end_with_a_parent_that_is_killed_while_they_start(tmp_path, number, is_reaped):
+    """The parent is killed as soon as there are so many processes: trackers, then workers.
+
+    Until its own parent waits for it, here this test, it keeps its number.
+    """
     folder = write_tu(tmp_path, "RANDOM", random_graphs(2000))
     command = (HAARPOOL, "chain", folder, "--jobs", 2, "--no-cache", "--method", "spectral-kmeans")
     with start_process(*command, stdout=subprocess.DEVNULL) as process:
         wait_until(lambda: len(processes_of_session(process.pid)) >= number, process)
         process.kill()
-        process.wait()
+        if is_reaped:
+            process.wait()
         wait_until(lambda: not processes_of_session(process.pid))
 
 
 WATCH = """
-import subprocess, sys, time
+import os, subprocess, sys, time
 from haarpool.chains.workers import _end_with_parent
 other = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=-1)
-if sys.argv[1] == "gone":
+if sys.argv[1] != "there":
     other.kill()
-    other.wait()
+    nobody_waits = os.WNOWAIT if sys.argv[1] == "killed" else 0
+    os.waitid(os.P_PID, other.pid, os.WEXITED | nobody_waits)
 _end_with_parent(other.pid)
 if sys.argv[1] == "there":
     time.sleep(3)
@@ -181,6 +187,21 @@ time.sleep(600)
 """
 
 
-@pytest.mark.parametrize(("parent", "shown"), [("gone", ""), ("there", "still here\n")])
+@pytest.mark.parametrize(
+    ("parent", "shown"), [("gone", ""), ("killed", ""), ("there", "still here\n")]
+)
 def test_a_worker_watches_a_parent_that_is_gone_or_behind_a_wrapper(parent, shown):
     assert run_process(sys.executable, "-c", WATCH, parent, code=1).out == shown
+
+
+@pytest.mark.parametrize("proc", ["/proc", "/nowhere"])
+def test_a_killed_process_that_nobody_waits_for_does_not_run(monkeypatch, proc):
+    monkeypatch.setattr("haarpool.chains.workers.PROC", proc)  # other systems have ps alone
+    assert _is_running(os.getpid())
+    with start_process(sys.executable, "-c", "import time; time.sleep(600)") as process:
+        assert _is_running(process.pid)
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        os.kill(process.pid, 0)  # it still has its number
+        assert not _is_running(process.pid)
+    assert not _is_running(process.pid)

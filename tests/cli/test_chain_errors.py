@@ -99,5 +99,7 @@ def test_cache_errors_are_one_line(root, tmp_path):
     (tmp_path / "file").write_text("no folder")
     out, err, _ = run_main("chain", "RANDOM", "--root", root, "--cache", tmp_path / "file")
     assert "30 chains computed" in out
+    assert "cache:" not in out  # nothing is in it
     assert err.startswith("haarpool: the cache ")
+    assert err.endswith(" cannot be used (File exists); continuing without it\n")
     assert err.count("\n") == 1

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 import haarpool as hp
 from haarpool.datasets import read_graphs
 from haarpool.datasets.encoding import Encoding
@@ -16,6 +18,23 @@ def test_info_of_the_installation(root, cache):
     found = json.loads(run_main("info", "--json", HAARPOOL_DATA=root).out)
     assert found["datasets"]["RANDOM"] == str(root / "RANDOM")
     assert "COLLAB" in found["to download"]
+
+
+def test_many_columns(tmp_path):
+    pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")
+    columns = [f"c{i}" for i in range(20_000)]
+    path = tmp_path / "wide.csv"
+    path.write_text(f"smiles,{','.join(columns)}\nC,{','.join(['1'] * 20_000)}\n")
+    out = run_main("info", path).out
+    assert "columns to predict          c0, c1, c2, " in out
+    assert "c28, c29, and\n" in out or "and 19,970 more\n" in out
+    assert len(out) < 2000
+    assert json.loads(run_main("info", path, "--json").out)["columns to predict"] == columns
+    err = run_main("train", path, code=2).err
+    assert "20,000 besides SMILES: c0, c1, c2, c3, c4, c5, c6, c7, c8, c9 and 19,990 more;" in err
+    err = run_main("train", path, "--target", "kind", code=2).err
+    assert "its columns are smiles, c0, " in err
+    assert len(err) < 400
 
 
 def test_info_of_a_dataset(root):

@@ -67,6 +67,36 @@ def test_a_table_of_molecules_with_classes(table):
 
 
 @pytest.mark.usefixtures("blank_report")
+def test_spreadsheets_find_no_formula(table):
+    """Names that start like one get an apostrophe; numbers such as -1 do not."""
+    names = ["=HYPERLINK(A1)", "-C", "-1", "+"]
+    rows = [("smiles", "@kind"), *((f"{'C' * n}", names[n % 4]) for n in range(1, 81))]
+    for number, task in ((1, "classification"), (2, "regression")):
+        if task == "regression":
+            rows = [
+                ("smiles", "=value"),
+                *((smiles, n / 8 - 5) for n, (smiles, _) in enumerate(rows[1:])),
+            ]
+        with open("formula.csv", "w", newline="") as file:
+            csv.writer(file).writerows(rows)
+        run = f"runs/formula-{number}"
+        run_main("train", "formula.csv", "--target", rows[0][1], "--task", task, *SMALL)
+        run_main("report", run)  # it reads them again
+        run_main("predict", run, "formula.csv", "--quiet", "--out", "new.csv")
+        shown = run_main("predict", run, "formula.csv", "--quiet").out
+        assert shown == Path("new.csv").read_text()
+        header, *predicted = read("new.csv")
+        _, *tested = read(f"{run}/test.csv")
+        if task == "classification":
+            cells = {row[2] for row in predicted} | {cell for row in tested for cell in row[2:4]}
+            assert cells <= {"'=HYPERLINK(A1)", "'-C", "-1", "+"}
+            assert {row[2] for row in tested} == {"'=HYPERLINK(A1)", "'-C", "-1", "+"}
+            assert header[3:] == ["p(+)", "p(-1)", "p(-C)", "p(=HYPERLINK(A1))"]
+        else:
+            assert header == ["line", "smiles", "'=value"]
+            assert min(float(row[2]) for row in tested) < 0
+
+
 def test_classes_are_in_every_part_by_default(table):
     Path("mol.csv").write_text(Path("mol.csv").read_text().replace("not a molecule", "CCC"))
     run_main("train", "mol.csv", "--target", "kind", "--strict", *SMALL, "--out", "run")

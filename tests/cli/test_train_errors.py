@@ -159,6 +159,42 @@ def test_csv_files():
     assert "nowhere.csv" in error_of("train", "nowhere.csv", "--target", "y")
 
 
+def test_names_that_are_too_long():
+    name = "a" * 300
+    for arguments in (
+        ("info", name),
+        ("chain", f"{name}.csv"),
+        ("predict", name),
+        ("report", f"./{name}"),
+        ("train", "rings", "--out", name),
+        ("train", "rings", "--split", f"{name}.json"),
+        ("train", "--resume", name),
+        ("info", "--root", name),
+    ):
+        err = error_of(*arguments)
+        assert "expected a name of at most 255 bytes" in err
+        assert f"got {len(str(arguments[-1]).removeprefix('./'))} bytes: {'a' * 40}..." in err
+        assert "Errno" not in err
+        assert len(err) < 200
+    assert "got 5,999 bytes: aaa" in error_of("info", "/".join(["a" * 99] * 60))
+
+
+def test_splits_that_are_not_there():
+    for name in ("nofile.json", "folder/split"):
+        err = error_of("train", "rings", "--split", name)
+        assert f"got {name!r}, which is no file that exists; check the path" in err
+    assert "got 'typo'; pass for example --split random" in error_of(
+        "train", "rings", "--split", "typo"
+    )
+
+
+def test_text_that_is_named_like_a_list_of_data():
+    for text in ("just text", ""):
+        Path("text.pt").write_text(text)
+        err = error_of("info", "text.pt")
+        assert "got text.pt, which is another kind of file; write it with torch.save(" in err
+
+
 def test_a_pickle_is_not_executed():
     class Evil:
         def __reduce__(self):

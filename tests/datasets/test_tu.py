@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from pathlib import PureWindowsPath
 
 import numpy as np
 import pytest
@@ -259,6 +260,51 @@ def test_zip_files(tmp_path):
     (folder / "TINY_A.txt").write_bytes(b"\xff\xfe")
     with error_with("a readable file", "TINY_A.txt", "decode", "UTF-8"):
         read_graphs(folder)
+
+
+def write_zip(path, *members):
+    with zipfile.ZipFile(path, "w") as packed:
+        for member, kind in members:
+            packed.writestr(zipfile.ZipInfo(member), TINY.get(kind, "junk"))
+    return path
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "TINY//TINY_{}.txt",  # as in the TU collection
+        "./TINY/TINY_{}.txt",
+        "./TINY_{}.txt",
+        "/TINY/TINY_{}.txt",
+        "TINY\\TINY_{}.txt",
+        "data/TINY/raw/TINY_{}.txt",
+    ],
+)
+def test_names_in_zip_files(tmp_path, member):
+    files = [(member.format(kind), kind) for kind in TINY]
+    others = [("__MACOSX/TINY/._" + PureWindowsPath(member.format(kind)).name, "") for kind in TINY]
+    path = write_zip(tmp_path / "any.zip", *files, *others, ("TINY/", ""), ("README.md", ""))
+    graphs, expected = read_graphs(path), read_graphs(write_tiny_tu(tmp_path / "TINY"))
+    assert (graphs.name, graphs.digest()) == ("TINY", expected.digest())
+
+
+def test_zip_files_with_several_datasets(tmp_path):
+    files = [(f"{name}/{name}_{kind}.txt", kind) for name in ("ONE", "TWO") for kind in TINY]
+    with error_with("one dataset", "or one named any, in", "got 2: ONE/ONE, TWO/TWO;"):
+        read_graphs(write_zip(tmp_path / "any.zip", *files))
+    assert read_graphs(write_zip(tmp_path / "two.zip", *files)).name == "TWO"
+
+
+def test_zip_files_without_dataset(tmp_path):
+    pictures = [(f"pictures/{i}.png", "") for i in range(1200)]
+    with error_with("NAME_A.txt and NAME_graph_indicator.txt in", "1,200: pictures/0.png, "):
+        read_graphs(write_zip(tmp_path / "any.zip", *pictures))
+    with error_with("and 1,195 more; name a zip file with the files of a dataset"):
+        read_graphs(tmp_path / "any.zip")
+    with error_with("got no files"):
+        read_graphs(write_zip(tmp_path / "none.zip"))
+    with error_with("NAME_graph_indicator.txt in", "got 1: TINY/TINY_A.txt"):
+        read_graphs(write_zip(tmp_path / "half.zip", ("TINY/TINY_A.txt", "A")))
 
 
 def test_damaged_zip_files(tmp_path):

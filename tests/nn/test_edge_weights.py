@@ -96,6 +96,15 @@ def test_weights_of_another_type_for_every_convolution(token):
         assert model(batch).dtype == torch.float32
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("pool", ["EIG", "DP", "STRUCT", "LAP", "SP", "GP", "TP", "EP"])
+def test_another_pooling_after_a_chain_in_every_type(pool, dtype):
+    model = build_model(f"GC8-HP-{pool}-GC8-SUM", FEATURES, 2, num_clusters=4).to(dtype)
+    batch = batch_for(model)
+    batch.x = batch.x.to(dtype)
+    assert model(batch).dtype == dtype
+
+
 def test_a_whole_network_in_bfloat16():
     model = build_model("GC8-HP-GC8-HP-FC8", FEATURES, 2).eval()
     batch = batch_for(model)

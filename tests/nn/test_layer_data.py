@@ -6,6 +6,7 @@ import torch
 from torch.testing import assert_close
 from torch_geometric.data import Batch, Data
 from torch_geometric.loader import DataLoader
+from torch_geometric.nn import GCNConv, GraphConv
 
 import haarpool as hp
 from haarpool.data import AddHaarChain, ChainData
@@ -125,6 +126,23 @@ def test_energies_of_short_types_do_not_overflow(dtype, domain):
     out.details.mean().backward()
     assert x.grad.dtype == dtype
     assert x.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("pool", [HaarPooling(0), HaarPooling(0, "vertex"), EigenPooling(0, 1)])
+def test_everything_has_the_type_of_the_signal(pool, dtype):
+    """So that a convolution of PyG in this type can follow."""
+    x = LARGE.x.to(dtype)
+    out = pool(x, FULL)
+    expected = pool(x.double(), FULL)
+    assert out.x.dtype == out.edge_weight.dtype == dtype
+    assert torch.equal(out.edge_weight, expected.edge_weight.to(dtype))
+    for conv in (GCNConv(3, 2), GraphConv(3, 2)):
+        y = conv.to(dtype)(out.x, out.edge_index, out.edge_weight)
+        assert y.dtype == dtype
+    restored = HaarUnpooling(0)(out.x, FULL)
+    assert restored.dtype == HaarReadout()(restored, FULL).dtype == dtype
+    assert HaarConv(3, 2, 2).to(dtype)(restored, FULL).dtype == dtype
 
 
 @pytest.mark.parametrize("method", ["parents", "matching"])

@@ -5,7 +5,7 @@ import torch
 from torch_geometric.data import Batch, Data
 
 import haarpool as hp
-from haarpool.nn import HaarConv, HaarPooling, HaarReadout, HaarUnpooling
+from haarpool.nn import HaarConv, HaarPooling, HaarReadout, HaarUnpooling, build_model
 from helpers.layers import BATCH, N
 
 
@@ -78,6 +78,26 @@ def test_bad_input(name):
     with pytest.raises(hp.HaarPoolError) as caught:
         call()
     assert message in str(caught.value)
+
+
+SUBGRAPH = Batch.from_data_list([BATCH[3].subgraph(torch.arange(2))] * 2)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        HaarPooling(0),
+        HaarReadout(),
+        HaarConv(2, 2, 2),
+        lambda x, data: build_model("GC8-HP-GC8-HP-FC8", 2, 2)(data),
+        lambda x, data: build_model("haarnet:width=8,levels=2", 2, 2)(data),
+        lambda x, data: build_model("haarsum:width=8,levels=2", 2, 2)(data),
+    ],
+    ids=["pool", "readout", "conv", "sequence", "haarnet", "haarsum"],
+)
+def test_nodes_that_change_after_the_chain_was_added(call):
+    with pytest.raises(hp.HaarPoolError, match=r"got shape \(4, .*; apply AddHaarChain last"):
+        call(SUBGRAPH.x.float(), SUBGRAPH)
 
 
 def test_energies_have_another_shape_than_details():

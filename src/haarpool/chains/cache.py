@@ -58,6 +58,11 @@ class ChainCache:
         self._disabled: set[str] = set()  # "read" or "write", after an error
         self._warned_damage = False
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether all chains so far could be read and written."""
+        return not self._disabled
+
     def read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """Return the packed chains (see `unpack`) of those keys that are in the cache."""
         chains = {}
@@ -118,7 +123,8 @@ class ChainCache:
                 return action(self._open())
         except (sqlite3.Error, OSError) as error:
             if not self._disabled:
-                _warn(f"the cache {self.path} cannot be used ({error}); continuing without it")
+                reason = getattr(error, "strerror", None) or error
+                _warn(f"the cache {self.path} cannot be used ({reason}); continuing without it")
             self._disabled |= {"read", "write"} if mode == "read" else {"write"}
             return []
 

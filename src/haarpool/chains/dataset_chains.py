@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice, pairwise
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -62,6 +63,7 @@ class Chains(Sequence[Chain]):
         computed: Number of different chains that were computed.
         cached: Number of different chains that were read from the cache.
         seconds: Time it took.
+        cache: File of the cache; None without cache, or if it could not be used.
     """
 
     _blocks: list[GraphBlock]
@@ -70,6 +72,7 @@ class Chains(Sequence[Chain]):
     computed: int
     cached: int
     seconds: float
+    cache: Path | None = None
 
     def __len__(self) -> int:
         return sum(len(block.keys) for block in self._blocks)
@@ -198,7 +201,8 @@ def precompute(
             if store:
                 store.close()
     seconds = time.perf_counter() - start
-    return Chains(blocks, packed, recipe, len(packed) - cached, cached, seconds)
+    used = store.path if store and store.is_usable else None
+    return Chains(blocks, packed, recipe, len(packed) - cached, cached, seconds, used)
 
 
 # ---------------------------------------------------------------------- reading

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -22,6 +24,7 @@ from haarpool.errors import HaarPoolError, import_extra
 CHUNK_SECONDS = 0.5  # of work per chunk; sending it takes a few milliseconds
 FIRST_CHUNK = 32  # items of a chunk before the time per item is known
 CONNECT_SECONDS = 10
+PROC = "/proc"
 
 
 class Pace:
@@ -94,23 +97,40 @@ def _end_with_parent(parent: int) -> None:
     """
     if os.name != "posix":  # there, the id of the parent never changes
         return
-    # They differ if the parent is already gone, or if a wrapper started this interpreter.
+    # They differ if the parent has already ended, or if a wrapper started this interpreter.
     is_child = os.getppid() == parent
 
     def watch() -> None:
-        while os.getppid() == parent if is_child else _exists(parent):
+        while os.getppid() == parent if is_child else _is_running(parent):
             time.sleep(1)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _exists(process: int) -> bool:
+def _is_running(process: int) -> bool:
+    """Return whether a process of the same user runs.
+
+    A killed process keeps its number, and receives signals, until its own parent waits for it; in a
+    container that may be never.
+    """
     try:
         os.kill(process, 0)
-    except OSError:  # no such process; the parent has the same user
+    except OSError:
         return False
-    return True
+    try:
+        state = Path(f"{PROC}/{process}/stat").read_text().rpartition(")")[2].strip()
+    except OSError:  # it has just ended, or this is not Linux
+        state = _state_by_ps(process)
+    return state[:1] not in ("Z", "X")
+
+
+def _state_by_ps(process: int) -> str:
+    ps = ["ps", "-o", "stat=", "-p", str(process)]
+    try:
+        return subprocess.run(ps, check=False, stdout=subprocess.PIPE, text=True).stdout.strip()
+    except OSError:  # no such program
+        return ""
 
 
 @contextmanager

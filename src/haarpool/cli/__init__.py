@@ -12,12 +12,13 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from importlib import import_module
 from types import FrameType
 from typing import Any
 
 from haarpool.cli.flags import with_flags
+from haarpool.cli.output import PrintableOutput, printable, system_error
 from haarpool.cli.parser import make_parser
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 
@@ -53,7 +54,9 @@ def _run(parsed: argparse.Namespace) -> int:
             for module in parsed.loads:
                 import_module(module)
         with _handle_signals(_raise_interrupt):
-            code: int | None = parsed.run(parsed)
+            writes_data = getattr(parsed, "writes_data", False)
+            with nullcontext() if writes_data else redirect_stdout(PrintableOutput(sys.stdout)):
+                code: int | None = parsed.run(parsed)
             sys.stdout.flush()
             return code or 0
     except BrokenPipeError:  # `haarpool ... | head`
@@ -61,7 +64,7 @@ def _run(parsed: argparse.Namespace) -> int:
     except (HaarPoolError, OSError) as error:  # OSError: no permission, disk full
         if parsed.debug:
             raise
-        _print_error(with_flags(error) if isinstance(error, HaarPoolError) else str(error))
+        _print_error(with_flags(error) if isinstance(error, HaarPoolError) else system_error(error))
         return 2
     except (MemoryError, RuntimeError) as error:
         if parsed.debug or not _is_out_of_memory(error):
@@ -119,4 +122,4 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 def _print_error(text: str) -> None:
     if os.environ.get("RANK", "0") == "0":  # only one of several processes prints
-        print(f"haarpool: {text}", file=sys.stderr)
+        print(f"haarpool: {printable(text)}", file=sys.stderr)

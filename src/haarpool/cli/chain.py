@@ -45,7 +45,6 @@ def add_command(commands: Any) -> None:
 
 def run(arguments: Namespace) -> None:
     """Compute the chains and print how many there are."""
-    from haarpool.chains.cache import ChainCache
     from haarpool.chains.dataset_chains import precompute
     from haarpool.chains.workers import connected
     from haarpool.datasets import read_graphs
@@ -77,8 +76,8 @@ def run(arguments: Namespace) -> None:
         print(f"{graphs.name}, {method}: {_summary(chains)}")
         if arguments.stats:
             _print_statistics(chains)
-    if not arguments.no_cache:
-        print(f"cache: {ChainCache(arguments.cache).path}")
+    for path in {chains.cache for chains in results.values()} - {None}:
+        print(f"cache: {path}")
 
 
 def _summary(chains: Chains) -> str:

@@ -18,6 +18,8 @@ _PACKAGES = (
     "haarpool", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit", "grakel",
 )  # fmt: skip
 
+_MOST = 30  # columns or classes that are printed; JSON has all of them
+
 
 def add_command(commands: Any) -> None:
     """Declare the arguments."""
@@ -35,6 +37,8 @@ def run(arguments: Namespace) -> None:
     if arguments.json:
         print(json.dumps(about))
         return
+    if arguments.source is not None:
+        about = {name: _first(value) for name, value in about.items()}
     width = max(map(len, about))
     for name, value in about.items():
         lines = _lines(value, 98 - width)
@@ -88,6 +92,15 @@ def _version(name: str) -> str:
         return __version__ if name == "haarpool" else version(name)
     except PackageNotFoundError:
         return "not installed"
+
+
+def _first(value: Any) -> Any:
+    """Return the first of many columns or classes, and how many more there are."""
+    if isinstance(value, Mapping) and len(value) > _MOST:
+        value = [f"{name}: {_text(one)}" for name, one in value.items()]
+    if isinstance(value, list) and len(value) > _MOST:
+        return [*value[:_MOST], f"and {len(value) - _MOST:,} more"]
+    return value
 
 
 def _lines(value: Any, width: int) -> list[str]:

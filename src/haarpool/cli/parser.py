@@ -14,7 +14,7 @@ COMMANDS = (
     "train", "predict", "report", "info", "chain", "methods", "plot", "bench", "reproduce",
     "cache", "completion",
 )  # fmt: skip
-DATASET = "dataset name, folder in TU layout, CSV file with SMILES, or .pt list of Data"
+DATASET = "dataset name, folder or zip in TU layout, CSV file with SMILES, or .pt list of Data"
 
 _EXAMPLES = """examples:
   haarpool train MUTAG --repeats 10

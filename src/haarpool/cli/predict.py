@@ -27,7 +27,8 @@ def add_command(commands: Any) -> None:
         "predict with a trained model",
         "predict runs/MUTAG-1 new.csv --out predictions.csv",
     )
-    command.set_defaults(run=run, loads=("haarpool.training.trained_model",))
+    loads = ("haarpool.training.trained_model",)
+    command.set_defaults(run=run, loads=loads, writes_data=True)  # a table, to stdout unchanged
     command.add_argument("run_folder", metavar="RUN", help="folder that `haarpool train` wrote")
     command.add_argument(
         "input", metavar="INPUT", nargs="?", help=f"{DATASET} (default: the dataset of the run)"
@@ -44,6 +45,7 @@ def run(arguments: Namespace) -> None:
     from tqdm import tqdm
 
     from haarpool.datasets import stream_graphs
+    from haarpool.datasets.table import safe_cells
     from haarpool.training.devices import find_device
     from haarpool.training.run_folder import RunFolder
     from haarpool.training.trained_model import load_model
@@ -71,8 +73,8 @@ def run(arguments: Namespace) -> None:
         for graphs in blocks:
             members = model.predict_members(graphs)
             if not done:
-                writer.writerow(_header(graphs, model))
-            writer.writerows(_rows(graphs, model, members, done))
+                writer.writerow(safe_cells(_header(graphs, model)))
+            writer.writerows(map(safe_cells, _rows(graphs, model, members, done)))
             done += len(graphs)
             bar.update(len(graphs))
     if arguments.out:

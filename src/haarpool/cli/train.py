@@ -24,7 +24,7 @@ from haarpool.cli.parser import (
     new_command,
     target_columns,
 )
-from haarpool.errors import HaarPoolError
+from haarpool.errors import HaarPoolError, shorten
 from haarpool.training.config import RunConfig
 from haarpool.training.presets import BEST, PRESETS, preset
 
@@ -285,7 +285,7 @@ def _read_arguments(arguments: Namespace) -> dict[str, Any]:
     if len(columns) > 1 and not read["targets"]:
         raise HaarPoolError(
             f"a column of {read['source']} to predict",
-            f"{len(columns)} besides SMILES: {', '.join(columns)}",
+            f"{len(columns):,} besides SMILES: {shorten(columns)}",
             "choose with targets=COLUMN, or several with targets=COLUMN,COLUMN",
         )
     path = local_source(read["source"], read["root"])

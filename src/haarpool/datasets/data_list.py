@@ -33,10 +33,17 @@ def read_data_list(path: Path, task: Task | None = None, *, labels: bool = True)
         labels: As in `from_data_list`.
     """
     try:
+        with open(path, "rb") as file:
+            is_saved = file.read(2).startswith((b"PK", b"\x80"))  # a zip file, or a pickle
+        if not is_saved:
+            remedy = "write it with torch.save(list_of_data, path)"
+            raise HaarPoolError(EXPECTED, f"{path}, which is another kind of file", remedy)
         # Classes that are already allowed are left out: the context forbids its classes at the end.
         allowed = torch.serialization.get_safe_globals()
         with torch.serialization.safe_globals([cls for cls in CLASSES if cls not in allowed]):
             content = torch.load(path, map_location="cpu", weights_only=True)
+    except HaarPoolError:
+        raise
     except pickle.UnpicklingError as error:
         reason = " ".join(str(error).split())
         begin = max(reason.find("Unsupported"), reason.find("GLOBAL"), 0)

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from haarpool._types import Ints
 from haarpool.datasets.graphs import MISSING, Graphs
@@ -59,6 +60,70 @@ def as_classes(values: Sequence[Number | None]) -> tuple[Ints, tuple[str, ...]]:
     # With all digits: shorter names could be the same for two classes.
     names = tuple(str(int(value)) if value % 1 == 0 else str(value) for value in known)
     return np.array(numbers, np.int64), names
+
+
+def array_classes(y: NDArray[Any]) -> tuple[Ints, tuple[str, ...], str]:
+    """Convert labels in an array to classes.
+
+    Args:
+        y: (G,) Label of each graph; None and NaN are missing.
+
+    Returns:
+        (G,) The class of each graph, -1 if it is missing; the names of the classes in ascending
+        order; and the dtype with which `class_values` makes the classes from their names.
+
+    Example:
+        >>> array_classes(np.array([1.5, 0.5, np.nan, 1.0], np.float32))
+        (array([ 2,  0, -1,  1]), ('0.5', '1', '1.5'), 'float32')
+    """
+    known = np.array([not _is_missing_value(label) for label in y.tolist()], bool)
+    values = y[known]
+    is_text = values.dtype.kind in "UT" or all(isinstance(value, str) for value in values.tolist())
+    if values.dtype.kind == "O" and not is_text:
+        values = np.array(values.tolist())  # whole numbers or booleans, beside missing ones
+    if values.dtype.kind not in "biuf" and not is_text:
+        raise HaarPoolError(
+            "booleans, numbers or text as classes, all of one kind",
+            " and ".join(sorted({type(label).__name__ for label in y[known].tolist()})),
+            "convert them, for example to text with np.asarray(y).astype(str)",
+        )
+    for g in np.flatnonzero(known)[np.isinf(values)][:1] if values.dtype.kind == "f" else ():
+        remedy = "correct it, or pass NaN for a missing label"
+        raise HaarPoolError("finite numbers as classes", f"{y[g]} for graph {g}", remedy)
+    classes, numbers = np.unique(values, return_inverse=True)
+    targets = np.full(len(y), MISSING)
+    targets[known] = numbers
+    names = (int(v) if isinstance(v, float) and v == int(v) else v for v in classes.tolist())
+    dtype = "str" if values.dtype.kind in "UT" else values.dtype.name
+    return targets, tuple(str(name) for name in names), dtype
+
+
+def class_values(names: Sequence[str], dtype: str | None = None) -> NDArray[Any]:
+    """Return classes in the dtype that they had as labels.
+
+    Args:
+        names: (C,) Names of the classes.
+        dtype: "bool", "object" and "str" for text, or the name of a dtype of numbers. By default
+            whole numbers if all names are, else text.
+
+    Example:
+        >>> class_values(["False", "True"], "bool"), class_values(["0.5", "1"], "float64")
+        (array([False,  True]), array([0.5, 1. ]))
+    """
+    if dtype is None:
+        are_numbers = all(name.removeprefix("-").isdecimal() for name in names)
+        return np.array([int(name) for name in names] if are_numbers else names)
+    if dtype == "bool":
+        return np.array([name == "True" for name in names])
+    convert = {"i": int, "u": int, "f": float}.get(np.dtype(dtype).kind, str)
+    return np.array([convert(name) for name in names], dtype)
+
+
+def _is_missing_value(label: Any) -> bool:
+    try:
+        return label is None or not label == label  # noqa: SIM201  # NaN differs from itself
+    except TypeError:  # pandas.NA
+        return True
 
 
 def default_names(number: int) -> tuple[str, ...]:
@@ -164,6 +229,6 @@ def check_targets(graphs: Graphs) -> Graphs:
             raise HaarPoolError(
                 f"values of at most {LARGEST:.2g}, the largest of float32",
                 f"{graphs.targets[g, t]:g} as {graphs.target_names[t]!r} of {graphs.where(g)}",
-                "use another unit, or leave the value empty",
+                "use another unit; a missing value is NaN, or an empty cell of a table",
             )
     return graphs

@@ -22,7 +22,7 @@ Source = str | PathLike[str]
 TABLES = (".csv", ".tsv")
 FILES = (*TABLES, ".pt", ".mat", ".zip")
 GENERATED = ("triangles", "rings")
-EXPECTED = "the name of a dataset, or a folder in TU layout, a .csv, .tsv or .pt file"
+EXPECTED = "the name of a dataset, or a folder or .zip in TU layout, a .csv, .tsv or .pt file"
 REMEDY = "pass root=DIR or set HAARPOOL_DATA to the folder that holds datasets"
 # The files of MUTAG in the wheel of grakel.
 GRAKEL = {

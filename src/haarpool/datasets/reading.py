@@ -44,8 +44,8 @@ def read_graphs(
 
     Args:
         source: A name (any of the TU collection, "qm7", "triangles", "rings"), or the path of a
-            folder in TU layout, of a `.csv` or `.tsv` file with a column of SMILES, or of a `.pt`
-            file with a list of PyG `Data`.
+            folder or zip file in TU layout, of a `.csv` or `.tsv` file with a column of SMILES, or
+            of a `.pt` file with a list of PyG `Data`.
         root: Folder that holds datasets; `find_dataset` says where else they are searched.
         task: "classification", "multilabel" (several targets with two classes each) or
             "regression"; by default what the labels look like.

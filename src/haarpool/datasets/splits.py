@@ -76,6 +76,8 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
         splits = _published(graphs) * repeats
     elif Path(rule).is_file():
         splits = _from_file(Path(rule), graphs, repeats)
+    elif Path(rule).suffix.lower() == ".json" or Path(rule).name != rule:
+        raise HaarPoolError(RULES, f"{rule!r}, which is no file that exists", "check the path")
     else:
         raise HaarPoolError(RULES, f"{rule!r}", "pass for example split=random")
     return splits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from math import isfinite
@@ -26,11 +26,34 @@ from haarpool.datasets.labels import (
     text_classes,
     unclear_labels,
 )
-from haarpool.errors import HaarPoolError
+from haarpool.errors import HaarPoolError, shorten
 
 DELIMITERS = (",", ";", "\t")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters
 SAMPLE = 20  # rows that decide about the separator
 DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d*),\d+([eE][+-]?\d+)?")
+
+
+def safe_cells(cells: Iterable[Any]) -> list[Any]:
+    """Return the cells of a row to write so that spreadsheet programs read no formula.
+
+    Text that starts with =, +, -, @, a tab or a carriage return gets an apostrophe in front, unless
+    it is a number or a single character.
+
+    Args:
+        cells: Text and numbers.
+
+    Example:
+        >>> safe_cells(["=HYPERLINK(A1)", "@me", "-1", "-C", "+", "a=b", -0.5])
+        ["'=HYPERLINK(A1)", "'@me", '-1', "'-C", '+', 'a=b', -0.5]
+    """
+    return [f"'{cell}" if _is_formula(cell) else cell for cell in cells]
+
+
+def _is_formula(cell: Any) -> bool:
+    if not isinstance(cell, str) or len(cell) < 2 or cell[0] not in FORMULA:
+        return False
+    return as_number(cell) is None
 
 
 class Row(NamedTuple):
@@ -138,10 +161,10 @@ def _column_index(name: str | None, header: list[str], path: Path) -> int:
     if len(matches) == 1:
         return matches[0]
     if matches:
-        got = f"{len(matches)}: {', '.join(header[i] for i in matches)}"
+        got = f"{len(matches)}: {shorten([header[i] for i in matches])}"
         remedy = "rename all but one" if name else "rename all but one, or pass smiles=COLUMN"
         raise HaarPoolError(expected, got, remedy)
-    remedy = f"its columns are {', '.join(header)}" if any(header) else "it has no header"
+    remedy = f"its columns are {shorten(header)}" if any(header) else "it has no header"
     if close := difflib.get_close_matches(name or "smiles", header, n=1):
         remedy += f"; did you mean {close[0]}?"
     elif name is None:

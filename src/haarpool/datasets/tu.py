@@ -19,6 +19,7 @@ from haarpool._types import Ints, Task
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import as_classes, default_names, text_classes
 from haarpool.datasets.tu_files import Folder, TuFiles, is_text, unreadable
+from haarpool.datasets.zip_files import INDICATOR, A, dataset_in_zip
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 
 # TRIANGLES is split by position. Its node attributes contain the answer and are never read.
@@ -26,38 +27,34 @@ TRIANGLES = "TRIANGLES"
 PARTS = {"train": (0, 30_000), "validation": (30_000, 35_000), "test": (35_000, 45_000)}
 
 
-def tu_name(folder: Folder) -> str | None:
+def tu_name(folder: Path) -> str | None:
     """Return the name of the dataset whose files are in `folder`, or None if there is none."""
     files = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    end = "_graph_indicator.txt"
-    names = sorted(file.removesuffix(end) for file in files if file.endswith(end))
-    return next((name for name in names if f"{name}_A.txt" in files), None)
+    names = sorted(file.removesuffix(INDICATOR) for file in files if file.endswith(INDICATOR))
+    return next((name for name in names if f"{name}{A}" in files), None)
 
 
 def read_tu(path: Path, task: Task | None = None, *, downloaded: bool = False) -> Graphs:
     """Read all graphs that have nodes; an edge that is listed twice is one edge.
 
     Args:
-        path: A folder, or a zip file that contains the files, in a folder or not.
+        path: A folder, or a zip file that contains the files, in folders or not.
         task: "regression" reads `_graph_attributes`, or numbers in `_graph_labels`;
             "classification" reads `_graph_labels`. By default, labels that are whole numbers or
             text are classes, and attributes are read if there are no labels.
         downloaded: The files were downloaded, so the remedy for an error is to do it again.
     """
+    folder: Folder = path
     try:
-        folder = path if path.is_dir() else _folder_in_zip(path)
-        name = tu_name(folder)
+        if path.is_dir():
+            name = tu_name(path)
+        else:
+            folder, name = dataset_in_zip(path)
     except (OSError, zipfile.BadZipFile) as error:
         raise unreadable(path, error, downloaded) from error
     if name is None:
         raise HaarPoolError("files in TU layout", f"none in {path}", "check the folder")
     return _read(TuFiles(folder, name, downloaded), task)
-
-
-def _folder_in_zip(path: Path) -> zipfile.Path:
-    """Return the folder in a zip file that contains a dataset."""
-    top = zipfile.Path(path)
-    return next((folder for folder in top.iterdir() if tu_name(folder)), top)
 
 
 def _read(files: TuFiles, task: Task | None) -> Graphs:

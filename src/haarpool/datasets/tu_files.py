@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from haarpool._types import Ints
 from haarpool.datasets.labels import Number, as_number, is_missing
+from haarpool.datasets.zip_files import ZipPath
 from haarpool.errors import HaarPoolError
 
-Folder = Path | zipfile.Path
+Folder = Path | ZipPath
 
 # RuntimeError: it has a password, or an unknown compression.
 _DAMAGED_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)

@@ -168,19 +168,26 @@ class ChainTensors:
 
         Args:
             level: j.
-            dtype: Type of the signal; weights are float64 if it is, else float32.
+            dtype: Type of the weights, that of the signal.
 
         Returns:
             (2, E_j) edges without self-loops, (E_j,) their weights, (N_j,) graph of each node.
         """
+        edges, weights, graph = self._coarse_views(level, dtype)
+        return edges, weights.to(dtype), graph.long()
+
+    def coarse_weights(self, level: int, dtype: torch.dtype) -> Tensor:
+        """Return (E_j,) weights of the coarse graph: float64 if the signal is, else float32."""
+        return self._coarse_views(level, dtype)[1]
+
+    def _coarse_views(self, level: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+        """Return edges, weights and graphs of a level as views; nothing is copied."""
         key = level, dtype == torch.float64
         if key not in self._graphs:
             edges = self._read("edges", level)
-            # Views: nothing is copied.
             weights = edges.view(dtype)[2] if key[1] else edges.view(torch.float32)[3, ::2]
             self._graphs[key] = edges[:2], weights, self.trees[level][Tree.GRAPH]
-        edges, weights, graph = self._graphs[key]
-        return edges, weights, graph.long()
+        return self._graphs[key]
 
     def _read(self, kind: str, level: int) -> Tensor:
         try:

@@ -61,10 +61,13 @@ def as_rows(
     """
     if not isinstance(x, Tensor | np.ndarray):
         raise HaarPoolError(
-            "a torch tensor or a numpy array", f"{type(x).__name__}", "convert with np.asarray"
+            "a torch tensor or a numpy array",
+            f"{type(x).__name__}",
+            "convert, for example with np.asarray(x, float)",
         )
+    remedy = "convert, for example to float32 with .to_dense().float()"
     if isinstance(x, np.ndarray):
-        usable = x.dtype.kind in "fc"
+        usable, remedy = x.dtype.kind in "fc", "convert, for example with .astype(float)"
     else:
         usable = (x.is_floating_point() or x.is_complex()) and x.dtype.itemsize > 1
         usable = usable and x.layout is torch.strided and not x.is_nested
@@ -72,7 +75,7 @@ def as_rows(
         raise HaarPoolError(
             "a dense array of floating point or complex values",
             f"dtype {x.dtype}" + (f", {x.layout}" if isinstance(x, Tensor) else ""),
-            "convert, for example to float32 with .to_dense().float()",
+            remedy,
         )
     if x.ndim == 0:
         raise HaarPoolError(

@@ -55,7 +55,8 @@ def check_signal(x: Tensor | None, rows: int) -> None:
         raise HaarPoolError(
             f"a signal of shape ({rows}, d), one row per node of the level in all graphs",
             f"shape {tuple(x.shape)}",
-            "check the level of the layer, and that x and data belong to the same batch",
+            "check the level of the layer and that x and data belong to the same batch; "
+            "apply AddHaarChain last, after transforms that change nodes",
         )
     if not x.is_floating_point():
         raise HaarPoolError("real features", f"dtype {x.dtype}", "convert them with x.float()")

@@ -155,6 +155,7 @@ class Network(torch.nn.Module):
                 f"a chain of {depth}" if depth > 0 else "data without a chain",
                 self._remedy(),
             )
+        check_signal(data["x"], data["haar_tree_0"].shape[-1])
         rows = data[f"haar_tree_{num_levels}"].shape[-1]
         if self.arch.top == 1 and rows != num_graphs(data):
             raise HaarPoolError(

@@ -13,7 +13,7 @@ class PoolingOutput(NamedTuple):
     Attributes:
         x: (M, d) features of the clusters, sorted graph by graph.
         edge_index: (2, F) edges between clusters.
-        edge_weight: (F,) weights of these edges.
+        edge_weight: (F,) weights of these edges, in the dtype of x.
         batch: (M,) graph of each cluster, sorted.
         details: Further output of the method: Haar details of `HaarPooling`, the losses of
             `DiffPool`, otherwise `None`.

@@ -192,8 +192,9 @@ class Selection(PoolingStage):
 
     def forward(self, state: LayerState, data: Tensors) -> LayerState:
         """Return the selected nodes and the edges between them."""
+        graph = state.graph()
         x, edges, weight, batch, *_ = self.pool(
-            state.x, state.edge_index, state.edge_weight, state.batch
+            state.x, graph.edge_index, graph.edge_weight, state.batch
         )
         return state.pooled(x, edges, weight, batch)
 
@@ -248,11 +249,12 @@ class ChainPooling(PoolingStage):
         out = self.pool(state.x, data)
         level = self.pool.level + 1
         chain = chains_of(data, level)
-        neighbours = Neighbours.of_level(chain, level, out.edge_index, out.edge_weight)
+        weight = chain.coarse_weights(level, out.x.dtype)  # those of `out` may be rounded
+        neighbours = Neighbours.of_level(chain, level, out.edge_index, weight)
         return state._replace(
             x=out.x,
             edge_index=out.edge_index,
-            edge_weight=out.edge_weight,
+            edge_weight=weight,
             batch=out.batch,
             neighbours=neighbours,
             start=chain.start[level],

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from haarpool._types import Ints, Task
 from haarpool.chains.chain import Chain
+from haarpool.datasets.table import safe_cells
 from haarpool.errors import HaarPoolError
 from haarpool.nn.haar_architecture import parse_architecture
 from haarpool.training.metrics import HEADLINES
@@ -62,7 +63,9 @@ class Predictions:
                 raise ValueError("no columns repeat and graph, or no rows")
             repeat, graph = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2).T
             if data["task"] == "classification":
-                number = {name: c for c, name in enumerate(data["classes"])}
+                names = data["classes"]
+                number = {cell: c for c, cell in enumerate(safe_cells(names))}
+                number |= {name: c for c, name in enumerate(names)}  # as version 0.1.0 wrote them
                 classes = np.array([[number[name] for name in row[2:4]] for row in rows], np.int64)
                 return cls(repeat, graph, *classes.reshape(-1, 2).T)
             width = len(data["target_names"])

@@ -18,6 +18,7 @@ from haarpool._files import atomic_write
 from haarpool._types import Task
 from haarpool.datasets.splits import Split, num_folds
 from haarpool.datasets.summary import summary
+from haarpool.datasets.table import safe_cells
 from haarpool.training.devices import device_name
 from haarpool.training.metrics import SCORES
 from haarpool.training.run import Run, check_labels
@@ -81,8 +82,8 @@ def write_results(run: Run, folder: RunFolder) -> None:
         open(partial, "w", encoding="utf-8", newline="") as file,
     ):
         writer = csv.writer(file)
-        writer.writerow(["repeat", "graph", *_test_columns(run)])
-        writer.writerows(_test_rows(run))
+        writer.writerow(safe_cells(["repeat", "graph", *_test_columns(run)]))
+        writer.writerows(map(safe_cells, _test_rows(run)))
     if run.chains is not None:
         run.chains.example.save(folder.path / EXAMPLE_CHAIN)
     folder.write_json(RESULT, run_result(run))
