@@ -229,6 +229,15 @@ class RunFolder:
         """Return whether a file exists."""
         return (self.path / name).is_file()
 
+    def check_complete(self) -> None:
+        """Raise an error if the run has no model yet."""
+        if not self.has(MODEL):
+            raise HaarPoolError(
+                f"a complete run in {self.path}",
+                "a run without model",
+                f"finish the run: haarpool train --resume {self.path}",
+            )
+
     def damaged(self, name: str, error: Exception | str) -> HaarPoolError:
         """Return the error for a missing or damaged file."""
         return HaarPoolError(
