@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 import haarpool as hp
 from haarpool.datasets import read_graphs
 from haarpool.datasets.encoding import Encoding
@@ -16,6 +18,15 @@ def test_info_of_the_installation(root, cache):
     found = json.loads(run_main("info", "--json", HAARPOOL_DATA=root).out)
     assert found["datasets"]["RANDOM"] == str(root / "RANDOM")
     assert "COLLAB" in found["to download"]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 130])
+def test_lines_fit_the_terminal(columns, root):
+    for arguments in ((), ("RANDOM",), ("rings",)):
+        out = run_main("info", *arguments, "--root", root, COLUMNS=columns, HAARPOOL_CACHE="c").out
+        lines = [line for line in out.splitlines() if "/" not in line]  # paths are not broken
+        assert max(map(len, lines)) <= columns
+    assert "TWITTER-Real-Graph-Partial" in run_main("info", COLUMNS=columns).out
 
 
 def test_info_of_a_dataset(root):

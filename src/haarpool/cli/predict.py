@@ -18,6 +18,7 @@ from haarpool.errors import HaarPoolError
 if TYPE_CHECKING:
     from haarpool._types import Floats
     from haarpool.datasets.graphs import Graphs
+    from haarpool.training.run_folder import RunFolder
     from haarpool.training.trained_model import TrainedModel
 
 
@@ -49,14 +50,7 @@ def run(arguments: Namespace) -> None:
 
     folder = RunFolder.open(arguments.run_folder)
     folder.check_complete()
-    trained_on = folder.config()["data"].get("read", {})
-    source, root, smiles = arguments.input, arguments.root, arguments.smiles
-    if source is None:
-        if "source" not in trained_on:
-            raise HaarPoolError("an INPUT to predict", "none", "name a dataset or a file")
-        source, root = trained_on["source"], root or trained_on.get("root")
-    if smiles is None and str(source).lower().endswith((".csv", ".tsv")):
-        smiles = trained_on.get("smiles")
+    source, root, smiles = _input(arguments, folder)
     find_dataset(source, root, download=False)  # errors before torch is imported
     load_modules(("torch", "haarpool.training.trained_model"), arguments)
     from haarpool.training.devices import find_device
@@ -81,6 +75,24 @@ def run(arguments: Namespace) -> None:
             update(len(graphs))
     if arguments.out:
         print(f"{done:,} predictions in {arguments.out}")
+
+
+def _input(arguments: Namespace, folder: RunFolder) -> tuple[str, str | None, str | None]:
+    """Return the source, root and column of SMILES to read, by default those of the run."""
+    from haarpool.training.run_folder import CONFIG
+
+    try:
+        trained_on = folder.config()["data"].get("read", {})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise folder.damaged(CONFIG, error) from error
+    source, root, smiles = arguments.input, arguments.root, arguments.smiles
+    if source is None:
+        if "source" not in trained_on:
+            raise HaarPoolError("an INPUT to predict", "none", "name a dataset or a file")
+        source, root = trained_on["source"], root or trained_on.get("root")
+    if smiles is None and str(source).lower().endswith((".csv", ".tsv")):
+        smiles = trained_on.get("smiles")
+    return source, root, smiles
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from haarpool.cli.parser import (
     new_command,
     target_columns,
 )
-from haarpool.cli.terminal import print_note, progress_option
+from haarpool.cli.terminal import print_note, progress_option, wrap
 from haarpool.errors import HaarPoolError
 from haarpool.training.config import RunConfig
 from haarpool.training.presets import BEST, PRESETS, preset
@@ -267,7 +267,7 @@ def _print_result(folder: RunFolder, arguments: Namespace) -> None:
     if members:
         print(f"single members: test {_show_scores(members['scores'], metric, 'test')}")
     if doubt:
-        print(f"warning     {doubt}")
+        print("warning    ", f"\n{'':12}".join(wrap(doubt, 12)))
     print(f"report      {folder.path / REPORT}")
     print(f"prediction  haarpool predict {shlex.quote(str(folder.path))} INPUT")
 

@@ -9,6 +9,7 @@ from tqdm import tqdm
 
 from haarpool._progress import ProgressLines, ProgressOption, is_hidden
 from haarpool._types import Task
+from haarpool.datasets.splits import num_folds
 from haarpool.training.loop import Epoch, Trainer
 from haarpool.training.metrics import SCORES, SHORT_NAMES
 from haarpool.training.run import Run
@@ -75,17 +76,25 @@ class RunProgress:
         results, task = self._run.results, self._run.network.task
         if self._lines is not None and len(self._run.splits) > 1:
             score = _show_score(results[-1].validation.get(SCORES[task][0]), task)
-            text = f"{self._place(len(results) - 1)[0]}, validation {score}"
-            self._lines.show(text, self._share())
+            place = self._place(len(results) - 1)
+            self._lines.show(", ".join([*place, f"validation {score}"]), self._share())
 
-    def _place(self, repeat: int, member: int | None = None) -> list[str]:
-        """Return which repeat and member it is, where there are several."""
-        place = []
-        if (total := len(self._run.splits)) > 1:
-            place.append(f"repeat {repeat + 1} of {total}")
-        if member is not None and (total := self._run.config.ensemble) > 1:
-            place.append(f"member {member + 1} of {total}")
-        return place
+    def _place(self, number: int, member: int = -1) -> list[str]:
+        """Return which repeat, fold and member it is, where there are several of each.
+
+        Args:
+            number: Number of the split.
+            member: Number of the member; -1 for all of them.
+        """
+        run = self._run
+        folds = num_folds(run.config.split, run.graphs) or 1
+        repeat, fold = divmod(number, folds)
+        place = {
+            "repeat": (repeat, len(run.splits) // folds),
+            "fold": (fold, folds),
+            "member": (member, run.config.ensemble if member >= 0 else 1),
+        }
+        return [f"{name} {i + 1} of {total}" for name, (i, total) in place.items() if total > 1]
 
     def _share(self, trainer: Trainer | None = None) -> float:
         """Return the share of all epochs of the run that are done."""
