@@ -13,12 +13,13 @@ pytestmark = pytest.mark.usefixtures("without_data")
 LOADING = "haarpool: loading torch ...\n"
 SMALL = ("rings", "--arch", "GC8-HP-FC8", "--epochs", 1)
 
-# Call the command; say whether it has imported torch when it ends.
-_CALL = """
+# Call commands one after the other; say whether torch is imported when each ends.
+_CALLS = """
 import sys
 from haarpool.cli import main
-code = main(sys.argv[1:])
-print(code, "torch" in sys.modules)
+for command in sys.argv[1:]:
+    code = main(command.split())
+    print(code, "torch" in sys.modules)
 """
 
 ERRORS = {
@@ -51,16 +52,16 @@ def folders():
     Path("complete/model.safetensors").write_text("")
 
 
-@pytest.mark.parametrize("name", ERRORS)
-def test_errors_that_need_no_torch(name, folders):
-    command, message = ERRORS[name]
-    out, err, _ = run_python(_CALL, *command.split())
-    assert message in err
-    assert err.count("\n") == 1
-    assert out == "2 False\n"
+def test_errors_that_need_no_torch(folders):
+    """All in one process: it has never imported torch."""
+    commands = [command for command, _ in ERRORS.values()]
+    out, err, _ = run_python(_CALLS, *commands)
+    assert out.splitlines() == ["2 False"] * len(ERRORS)
+    for (name, (_, message)), line in zip(ERRORS.items(), err.splitlines(), strict=True):
+        assert message in line, name
 
 
-def test_datasets_that_would_be_downloaded_are_checked_later(monkeypatch):
+def test_datasets_that_would_be_downloaded_are_checked_later():
     """Nothing is downloaded before rank 0 does it for all processes."""
     code = (
         "import sys\n"

@@ -117,7 +117,7 @@ def run_python(code: str, *arguments, **options) -> Output:
 
 # Call the command; in the Nth call of a function whose arguments contain a word, before it runs,
 # print the numbers of the child processes and send the signal to this process.
-_SIGNAL_IN_CALL = """
+SIGNAL_IN_CALL = """
 import pkgutil, os, sys
 from pathlib import Path
 from haarpool.cli import main
@@ -150,7 +150,7 @@ def run_until_signal(number: int, call: tuple[str, str, str, int], *arguments, *
         Its output; for SIGKILL it ends with the ids of the child processes.
     """
     owner, name, word, count = call
-    command = (sys.executable, "-c", _SIGNAL_IN_CALL, owner, name, word, count, int(number))
+    command = (sys.executable, "-c", SIGNAL_IN_CALL, owner, name, word, count, int(number))
     code = -number if number == signal.SIGKILL else 128 + number
     return run_process(*command, *arguments, code=code, **options)
 
