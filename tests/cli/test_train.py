@@ -148,6 +148,7 @@ def test_folders_that_another_process_takes_meanwhile(monkeypatch):
     assert train("rings", *SMALL)["folder"] == "runs/rings-2"
     err = run_main("train", "rings", *SMALL, "--out", "chosen", code=2).err
     assert err.startswith("haarpool: expected a new folder for the run, got chosen")
+    assert "choose another folder: another process may have started a run in it" in err
     assert Path("runs/rings-1/config.json").read_text() == "theirs"
 
 

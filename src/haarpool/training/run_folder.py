@@ -112,12 +112,12 @@ class RunFolder:
         """Raise an error if the folder of a new run already holds files."""
         path = Path(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            resume = f"finish that run: haarpool train --resume {path}"
-            raise HaarPoolError(
-                "a new folder for the run",
-                f"{path}, which exists",
-                resume if (path / CHECKPOINT).exists() else "choose another folder, or remove it",
-            )
+            remedy = "choose another folder, or remove it"
+            if (path / CHECKPOINT).exists():
+                remedy = f"finish that run: haarpool train --resume {path}"
+            elif (path / CONFIG).exists() and not (path / RESULT).exists():
+                remedy = "choose another folder: another process may have started a run in it"
+            raise HaarPoolError("a new folder for the run", f"{path}, which exists", remedy)
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> RunFolder:
