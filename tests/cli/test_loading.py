@@ -45,7 +45,9 @@ ERRORS = {
 @pytest.fixture
 def folders():
     """A folder with a file, and runs with and without a model."""
-    for name in ("taken", "unfinished", "complete"):
+    Path("taken").mkdir()
+    Path("taken/file").write_text("mine")
+    for name in ("unfinished", "complete"):
         Path(name).mkdir()
         config = {"format": 2, "data": {"read": {"source": "rings"}}}
         Path(name, "config.json").write_text(json.dumps(config))
