@@ -5,6 +5,7 @@ from importlib import metadata, resources
 import pytest
 
 import haarpool as hp
+from haarpool import nn
 from helpers.commands import run_python
 
 
@@ -22,29 +23,41 @@ def test_chains_and_bases_need_neither_torch_nor_pyg():
     assert run_python(code).out == "set()\n"
 
 
+def test_settings_are_checked_without_torch():
+    code = (
+        "import sys;"
+        "from haarpool.training.config import RunConfig;"
+        "RunConfig(arch='3GC8-HP-FC8', chain={'method': 'matching', 'ratio': 0.4});"
+        "print('torch' in sys.modules)"
+    )
+    assert run_python(code).out == "False\n"
+
+
 @pytest.mark.slow
 def test_layers_load_only_pyg():
     code = (
-        "import sys, haarpool.nn;"
+        "import sys; from haarpool.nn import *;"
         "print({'networkx.drawing', 'matplotlib', 'sklearn', 'torch_scatter'} & set(sys.modules))"
     )
     assert run_python(code).out == "set()\n"
 
 
-def test_every_name_is_there_and_listed():
-    assert sorted(hp.__all__) == hp.__all__ == dir(hp)
-    for name in hp.__all__:
-        assert getattr(hp, name) is not None
-    assert set(hp._HOME) | {"__version__"} == set(hp.__all__)
+@pytest.mark.parametrize("module", [hp, nn])
+def test_every_name_is_there_and_listed(module):
+    assert sorted(module.__all__) == module.__all__ == dir(module)
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+    assert set(module._HOME) == set(module.__all__) - {"__version__"}
     with pytest.raises(AttributeError, match="no attribute 'adjiont'"):
-        hp.adjiont  # noqa: B018  # the access is the test
+        module.adjiont  # noqa: B018  # the access is the test
 
 
-def test_no_name_is_also_a_module():
+@pytest.mark.parametrize("module", [hp, nn])
+def test_no_name_is_also_a_module(module):
     """Importing a submodule would put it in the place of the name."""
-    package = resources.files("haarpool")
+    package = resources.files(module)
     modules = {entry.name.removesuffix(".py") for entry in package.iterdir()}
-    assert not modules & set(hp.__all__)
+    assert not modules & set(module.__all__)
 
 
 def test_version_and_typing_marker():

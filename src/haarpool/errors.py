@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -30,21 +29,6 @@ class MissingExtraError(HaarPoolError, ImportError):
 
 class HaarPoolWarning(UserWarning):
     """A problem that does not stop the work, and what was done instead."""
-
-
-def shorten(names: Sequence[str], most: int = 10) -> str:
-    """List names for a message, the first ones if there are many.
-
-    Args:
-        names: The names.
-        most: Number of names that are listed.
-
-    Example:
-        >>> shorten(["a", "b", "c"]), shorten(["a", "b", "c"], most=1)
-        ('a, b, c', 'a and 2 more')
-    """
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"
 
 
 def import_extra(module: str, extra: str) -> Any:

@@ -80,11 +80,14 @@ def test_statistics(root, cache):
 
 
 def test_methods_are_listed():
-    out = run_main("methods").out
+    out = run_main("methods", COLUMNS=100).out
     for name, summary in hp.clusterings().items():
         assert f"{name}  " in out
         assert summary in out
     assert max(map(len, out.splitlines())) <= 100
+    narrow = run_main("methods").out
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert narrow.split() == out.split()
     assert set(json.loads(run_main("methods", "--json").out)) == set(hp.clusterings())
 
 
@@ -97,6 +100,22 @@ def test_cache_info_and_clear(root, cache):
     assert info["bytes"] == (cache / "chains.sqlite").stat().st_size
     assert run_main("cache", "--clear", HAARPOOL_CACHE=cache).out.startswith("removed 30 chains")
     assert list(cache.iterdir()) == []
+
+
+def test_lines_fit_the_terminal(root, cache):
+    """Graphs that are equal make the line on a dataset longer."""
+    folder = write_tu(root, "EQUAL", random_graphs(5) * 30)
+    arguments = ("chain", folder, "--stats", "--cache", cache)
+    wide = run_main(*arguments, COLUMNS=130).out
+    assert wide.startswith(
+        "EQUAL, spectral: 150 graphs, 5 different (equal graphs share a chain); 5 chains computed"
+    )
+    for columns in (80, 73):
+        *lines, path = run_main(*arguments, COLUMNS=columns).out.splitlines()
+        assert max(map(len, lines)) <= columns
+        assert lines[0] == "EQUAL, spectral: 150 graphs, 5 different (equal graphs share a chain);"
+        assert lines[1].endswith("5 from the cache")
+        assert path == f"cache: {cache}/chains.sqlite"
 
 
 @pytest.mark.slow

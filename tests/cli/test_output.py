@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from haarpool.cli.output import printable
+from haarpool._text import printable
 from helpers.commands import run_main
 
 RED, SHOWN = "\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"
@@ -52,11 +52,13 @@ def test_names_of_columns_and_classes(table):
 
 @pytest.mark.usefixtures("blank_report")
 def test_predictions_keep_the_names(table):
-    """They are data, for another program."""
+    """They are data for another program, but not on a terminal."""
     out = run_main("train", table, "--quiet", "--epochs", 1, "--width", 8, "--out", "run").out
     assert f"target      {SHOWN}\n" in out
     out = run_main("predict", "run", table, "--quiet").out
     assert out.splitlines()[0] == f"line,smiles,prediction,p({RED}),p(ring)"
+    out = run_main("predict", "run", table, "--quiet", terminal=True).out
+    assert out.splitlines()[0] == f"line,smiles,prediction,p({SHOWN}),p(ring)"
 
 
 @pytest.mark.usefixtures("blank_report")

@@ -2,14 +2,25 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from helpers.commands import HAARPOOL, HANGS, run_main, run_until_signal, start_process, wait_until
+from helpers.commands import (
+    HAARPOOL,
+    HANGS,
+    SIGNAL_IN_CALL,
+    run_in_terminal,
+    run_main,
+    run_until_signal,
+    start_process,
+    wait_until,
+)
 from helpers.runs import numbers, same_weights, train
 
 pytestmark = pytest.mark.usefixtures("without_data", "blank_report")
@@ -174,5 +185,15 @@ def test_interrupted_at_any_moment(seconds):
         _, err = process.communicate(timeout=HANGS)
     assert process.returncode in (130, -signal.SIGINT)
     if process.returncode == 130:  # else Python itself was not up yet
+        err = err.removeprefix("haarpool: loading torch ...\n")
         assert err.startswith("haarpool: interrupted")
         assert err.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_interrupted_on_a_terminal_while_torch_is_imported():
+    """The line about it disappears."""
+    moment = ("haarpool.cli.loading", "import_module", "haarpool.training.train", 1)
+    words = (*moment, int(signal.SIGINT), "train", "rings")
+    shown = run_in_terminal(sys.executable, "-c", SIGNAL_IN_CALL, *words)
+    assert re.fullmatch(r"loading torch \.\.\.\r {17,}\rhaarpool: interrupted\r\n", shown)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import haarpool as hp
+from haarpool.training import results
 from helpers.commands import run_main
 from helpers.graphs import rings_and_paths
 from helpers.runs import numbers, same_weights, train
@@ -130,6 +131,57 @@ def test_a_bar_with_loss_score_and_time_left():
     assert "best epoch" not in shown  # the last one is kept
     shown = run_main(*arguments[:-1], "b", "--monitor", "score", terminal=True, COLUMNS=140).err
     assert re.search(r"validation accuracy \d\.\d+, best epoch \d", shown)
+
+
+@pytest.mark.usefixtures("blank_report")
+def test_folders_that_another_process_takes_meanwhile(monkeypatch):
+    """While this one reads the graphs, it makes the same folder."""
+    describe = results.describe_run
+
+    def describe_later(*arguments):
+        for name in ("runs/rings-1", "chosen"):
+            Path(name).mkdir(parents=True, exist_ok=True)
+            Path(name, "config.json").write_text("theirs")
+        return describe(*arguments)
+
+    monkeypatch.setattr(results, "describe_run", describe_later)
+    assert train("rings", *SMALL)["folder"] == "runs/rings-2"
+    err = run_main("train", "rings", *SMALL, "--out", "chosen", code=2).err
+    assert err.startswith("haarpool: expected a new folder for the run, got chosen")
+    assert "choose another folder: another process may have started a run in it" in err
+    assert Path("runs/rings-1/config.json").read_text() == "theirs"
+
+
+SMALL_PARTS = {
+    "--split two.json": "the test part has 2 graphs: its scores say little; --split kfold:K tests",
+    "--split one.json": "the test part has 1 graph: its scores say little; --split kfold:K tests",
+    "--split two.json --repeats 2": "a test part has only 2 graphs: the scores of a single repeat",
+    "--split kfold:30": "a test part has only 8 graphs: the scores of a single repeat say little",
+    "--split kfold:24": "",
+    "": "",
+}
+
+
+@pytest.mark.usefixtures("blank_report")
+@pytest.mark.parametrize("arguments", SMALL_PARTS)
+def test_scores_of_few_test_graphs_come_with_a_warning(arguments):
+    numbers = list(range(240))
+    for name, count in (("one", 1), ("two", 2)):
+        test = numbers[120 : 120 + count]
+        split = {"train": numbers[::2][:40], "validation": [41, 43], "test": test}
+        Path(f"{name}.json").write_text(json.dumps(split))
+    arch = ("--arch", "GC8-HP-FC8", "--epochs", 1, "--quiet")
+    out, err, _ = run_main("train", "rings", *arch, *arguments.split())
+    scores, _, warning = out.partition("warning     ")
+    assert "\nvalidation " in scores
+    if message := SMALL_PARTS[arguments]:
+        assert " ".join(warning.split()).startswith(message)
+        assert max(map(len, out.splitlines())) <= 80
+    else:
+        assert warning == ""
+    out, err, _ = run_main("train", "rings", *arch, *arguments.split(), "--json")
+    assert json.loads(out)["repeats"]
+    assert ("say little" in err) is bool(message)
 
 
 def test_features_of_any_unit_give_the_same_predictions(tmp_path):

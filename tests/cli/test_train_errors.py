@@ -18,7 +18,7 @@ def error_of(*arguments, **environment):
     """The one line that a command says when it refuses."""
     out, err, _ = run_main(*arguments, code=2, **environment)
     # What it prints before it trains.
-    assert all(line.startswith(("target ", "features ")) for line in out.splitlines())
+    assert all(line.startswith(("target ", "features ", "plan ")) for line in out.splitlines())
     assert err.startswith("haarpool: ")
     assert err.count("\n") == 1, err
     assert "Traceback" not in err

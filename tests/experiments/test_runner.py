@@ -59,6 +59,18 @@ KEYS = {
 }  # fmt: skip
 
 
+def test_lines_of_text_say_how_many_trials_are_left(tmp_path, monkeypatch):
+    monkeypatch.setattr("haarpool._progress.SECONDS_PER_LINE", 0)
+    monkeypatch.setattr(
+        "haarpool.experiments.runner.run_in_processes",
+        lambda train, trials, *_: ((trial, Died(1)) for trial in trials),
+    )
+    monkeypatch.setattr("haarpool.experiments.runner.find_dataset", lambda *_: tmp_path)
+    chosen, lines = find_table("table1").select(["MUTAG"], ["best"], ["random"]), []
+    run_table(chosen, tmp_path, 2, RunOptions(progress=lines.append), show=lambda text: None)
+    assert lines == ["table1: 1 of 2 trials, 0:00, about 0:00 left", "table1: 2 of 2 trials, 0:00"]
+
+
 def test_a_dead_process_leaves_a_line_with_all_keys(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "haarpool.experiments.runner.run_in_processes",

@@ -45,12 +45,12 @@ def run_main(*arguments, code: int | None = 0, terminal: bool = False, **environ
     Args:
         arguments: of the command, of any type.
         code: the expected exit code; None if any is fine.
-        terminal: whether stderr is a terminal.
+        terminal: whether stdout and stderr are terminals.
         environment: variables that are set during the call.
     """
     words = [str(argument) for argument in arguments]
     variables = {"COLUMNS": "80"} | {name: str(value) for name, value in environment.items()}
-    out, err = io.StringIO(), _Terminal() if terminal else io.StringIO()
+    out, err = (_Terminal() if terminal else io.StringIO() for _ in range(2))
     with (
         mock.patch.dict(os.environ, variables),
         mock.patch.object(sys, "argv", ["haarpool", *words]),
@@ -117,7 +117,7 @@ def run_python(code: str, *arguments, **options) -> Output:
 
 # Call the command; in the Nth call of a function whose arguments contain a word, before it runs,
 # print the numbers of the child processes and send the signal to this process.
-_SIGNAL_IN_CALL = """
+SIGNAL_IN_CALL = """
 import pkgutil, os, sys
 from pathlib import Path
 from haarpool.cli import main
@@ -150,7 +150,7 @@ def run_until_signal(number: int, call: tuple[str, str, str, int], *arguments, *
         Its output; for SIGKILL it ends with the ids of the child processes.
     """
     owner, name, word, count = call
-    command = (sys.executable, "-c", _SIGNAL_IN_CALL, owner, name, word, count, int(number))
+    command = (sys.executable, "-c", SIGNAL_IN_CALL, owner, name, word, count, int(number))
     code = -number if number == signal.SIGKILL else 128 + number
     return run_process(*command, *arguments, code=code, **options)
 

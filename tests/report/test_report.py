@@ -143,6 +143,15 @@ def test_one_repeat_has_no_spread_and_a_hint(tmp_path):
     assert "±" not in found.text
 
 
+@pytest.mark.parametrize("task", ["classification", "multilabel", "regression"])
+def test_few_test_graphs_have_a_hint(task, tmp_path):
+    assert "say little" not in Page(report_of(tmp_path, record(task))).text
+    few = record(task, repeats=1)
+    few.result["graphs"]["test"] = [2]
+    found = Page(report_of(tmp_path, few)).text
+    assert "The test part has 2 graphs: its scores say little." in found
+
+
 def test_several_targets_have_a_table_and_curves(tmp_path):
     path = report_of(tmp_path, record("multilabel", targets=4))
     found = Page(path)

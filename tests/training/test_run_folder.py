@@ -1,12 +1,18 @@
 """The files of a run."""
 
 import json
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 import torch
 
 from haarpool import HaarPoolError
 from haarpool.training.run_folder import RunFolder
+from helpers.commands import HANGS, run_python, start_process
 
 TENSORS = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.tensor([1, 2])}
 
@@ -67,3 +73,88 @@ def test_a_folder_is_locked_by_one_process(folder):
         pass
     with folder.locked():
         pass
+
+
+def at_once(function, times):
+    """Call a function in several threads at the same moment; return values and errors."""
+    barrier = threading.Barrier(times)
+
+    def call(i):
+        barrier.wait()
+        try:
+            return function(i)
+        except HaarPoolError as error:
+            return error
+
+    with ThreadPoolExecutor(times) as pool:
+        return list(pool.map(call, range(times)))
+
+
+def test_runs_that_start_at_once_take_different_numbers(tmp_path):
+    for name in "abcdef":
+        folders = at_once(
+            lambda i, name=name: RunFolder.create_numbered(tmp_path / "runs", name, {"i": i}, "[]"),
+            16,
+        )
+        numbers = [folder.path.name for folder in folders]
+        assert sorted(numbers) == sorted(f"{name}-{n}" for n in range(1, 17))
+        assert [folder.config()["i"] for folder in folders] == list(range(16))
+
+
+def test_processes_that_start_at_once_take_different_numbers(tmp_path):
+    code = (
+        "import sys\n"
+        "from haarpool.training.run_folder import RunFolder\n"
+        "print('ready', flush=True), sys.stdin.read()\n"
+        "print(RunFolder.create_numbered('runs', 'MUTAG', {}, '[]').path)"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "cwd": tmp_path}
+    with ExitStack() as stack:
+        command = (sys.executable, "-c", code)
+        processes = [stack.enter_context(start_process(*command, **pipes)) for _ in range(3)]
+        assert [process.stdout.readline() for process in processes] == ["ready\n"] * 3
+        for process in processes:
+            process.stdin.close()
+        found = [process.stdout.read().strip() for process in processes]
+        assert [process.wait(HANGS) for process in processes] == [0] * 3
+    assert sorted(found) == ["runs/MUTAG-1", "runs/MUTAG-2", "runs/MUTAG-3"]
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_one_of_several_runs_gets_a_folder(exists, tmp_path):
+    for n in range(20):
+        path = tmp_path / f"run{n}"
+        if exists:
+            path.mkdir()
+        results = at_once(lambda i, path=path: RunFolder.create(path, {"i": i}, "[]"), 8)
+        (winner,) = [i for i, result in enumerate(results) if isinstance(result, RunFolder)]
+        assert RunFolder(path).config()["i"] == winner
+        errors = [str(result) for i, result in enumerate(results) if i != winner]
+        assert all("expected a new folder for the run" in error for error in errors)
+        assert all("choose another folder" in error for error in errors)
+
+
+def test_numbers_skip_what_exists(tmp_path):
+    (tmp_path / "MUTAG-1").mkdir()
+    (tmp_path / "MUTAG-2").write_text("")
+    assert RunFolder.create_numbered(tmp_path, "MUTAG", {}, "[]").path == tmp_path / "MUTAG-3"
+
+
+def test_a_place_without_folders(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to("nowhere")
+    for parent in ("file", "link"):
+        with pytest.raises(HaarPoolError, match="a folder for the run"):
+            RunFolder.create_numbered(tmp_path / parent, "MUTAG", {}, "[]")
+        with pytest.raises(HaarPoolError, match="folder for the run"):
+            RunFolder.create(tmp_path / parent / "run", {}, "[]")
+
+
+def test_a_folder_is_opened_without_torch(folder):
+    code = (
+        "import sys\n"
+        "from haarpool.training.run_folder import RunFolder\n"
+        "RunFolder.open(sys.argv[1])\n"
+        "print('torch' in sys.modules)"
+    )
+    assert run_python(code, folder.path).out == "False\n"

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
+from haarpool._progress import ProgressOption, show_progress
 from haarpool._types import Floats, Ints
 from haarpool.chains.cache import ChainCache, pack, unpack
 from haarpool.chains.chain import Chain
@@ -146,7 +146,7 @@ def precompute(
     features: str | Sequence[Any] | None = None,
     n_jobs: int | None = None,
     cache: bool | str | PathLike[str] = True,
-    progress: bool | None = None,
+    progress: ProgressOption = None,
 ) -> Chains:
     """Build the chain of every graph of a dataset: the same chains as `build_chain`, but faster.
 
@@ -164,7 +164,8 @@ def precompute(
         n_jobs: Number of processes; -1 uses all cores. Inside `joblib.parallel_config(...)`, for
             example with `backend="dask"`, the work runs on that backend.
         cache: False to use no cache, or the folder of the cache; see `cache_folder`.
-        progress: True shows a progress bar, False hides it, `None` shows it on a terminal.
+        progress: True shows a progress bar, False hides it, `None` shows it on a terminal; a
+            function is called with a line of text every 30 seconds.
 
     Returns:
         The chains in the order of the dataset.
@@ -181,14 +182,13 @@ def precompute(
     if cache is not False and recipe.is_repeatable:
         store = ChainCache(None if cache is True else cache)
     total = len(dataset) if isinstance(dataset, Sized) else None
-    hidden = None if progress is None else not progress
     packed: dict[bytes, bytes] = {}
-    with tqdm(total=total, desc="chains", unit=" graphs", disable=hidden, leave=False) as bar:
+    with show_progress(progress, "chains", "graphs", total) as update:
         try:
             blocks = []
             for block in _blocks(dataset, recipe, features):
                 packed |= store.read(block.keys) if store else {}
-                bar.update(sum(key in packed for key in block.keys))
+                update(sum(key in packed for key in block.keys))
                 blocks.append(block)
             cached = len(packed)
             occurrences = Counter(key for block in blocks for key in block.keys)
@@ -196,7 +196,7 @@ def precompute(
                 if store:
                     store.write(computed.items())
                 packed |= computed
-                bar.update(sum(occurrences[key] for key in computed))
+                update(sum(occurrences[key] for key in computed))
         finally:
             if store:
                 store.close()

@@ -14,7 +14,7 @@ def add_command(commands: Any) -> None:
     """Declare the arguments."""
     summary = "measure speed and memory on this machine"
     command = new_command(commands, "bench", summary, "bench --device cuda --only timing,training")
-    command.set_defaults(run=run, loads=("haarpool.bench.runner",))
+    command.set_defaults(run=run, loads=("torch", "haarpool.bench.runner"))
     command.add_argument(
         "--device", default="auto", metavar="NAME", help="auto, cpu or cuda (default: auto)"
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from haarpool.cli.chain_arguments import cluster_features, recipes
 from haarpool.cli.parser import DATASET, add_full_recipe, add_output, new_command
+from haarpool.cli.terminal import progress_option, terminal_width, wrap
 from haarpool.errors import HaarPoolError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def run(arguments: Namespace) -> None:
                 features=features,
                 n_jobs=None if arguments.backend else arguments.jobs,
                 cache=False if arguments.no_cache else arguments.cache or True,
-                progress=False if arguments.quiet else None,
+                progress=progress_option(arguments),
             )
     if arguments.json:
         data = [
@@ -73,7 +74,7 @@ def run(arguments: Namespace) -> None:
         print(json.dumps(data))
         return
     for method, chains in results.items():
-        print(f"{graphs.name}, {method}: {_summary(chains)}")
+        _print_summary(f"{graphs.name}, {method}: {_summary(chains)}")
         if arguments.stats:
             _print_statistics(chains)
     for path in {chains.cache for chains in results.values()} - {None}:
@@ -88,6 +89,14 @@ def _summary(chains: Chains) -> str:
         f"{chains.computed} chains computed in {chains.seconds:.1f} s, "
         f"{chains.cached} from the cache"
     )
+
+
+def _print_summary(text: str) -> None:
+    """Print a line, or two or more where the terminal is narrow."""
+    if len(text) > terminal_width():
+        parts = text.replace("; ", ";\n").splitlines()
+        text = "\n  ".join(line for part in parts for line in wrap(part, indent=2))
+    print(text)
 
 
 def _print_statistics(chains: Chains) -> None:

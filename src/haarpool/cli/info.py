@@ -12,7 +12,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from haarpool import __version__
+from haarpool.cli.loading import load_modules
 from haarpool.cli.parser import DATASET, add_data, new_command, target_columns
+from haarpool.cli.terminal import terminal_width
 
 _PACKAGES = (
     "haarpool", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit", "grakel",
@@ -41,7 +43,7 @@ def run(arguments: Namespace) -> None:
         about = {name: _first(value) for name, value in about.items()}
     width = max(map(len, about))
     for name, value in about.items():
-        lines = _lines(value, 98 - width)
+        lines = _lines(value, max(terminal_width() - width - 2, 20))
         print(f"{name:{width}}  {lines[0]}")
         for line in lines[1:]:
             print(f"{'':{width}}  {line}")
@@ -62,6 +64,7 @@ def _dataset(arguments: Namespace) -> dict[str, Any]:
 
 
 def _installation(arguments: Namespace) -> dict[str, Any]:
+    load_modules(("torch",), arguments)
     import torch
 
     from haarpool.chains.cache import cache_folder
@@ -108,12 +111,18 @@ def _lines(value: Any, width: int) -> list[str]:
     if isinstance(value, Mapping) and all(isinstance(one, int | float) for one in value.values()):
         value = [f"{name}: {_text(one)}" for name, one in value.items()]
     if isinstance(value, Mapping):
-        return [f"{name}: {', '.join(_lines(one, width))}" for name, one in value.items()]
+        texts = [f"{name}: {', '.join(_lines(one, width))}" for name, one in value.items()]
+        return [line for text in texts for line in _wrapped(text, width, "  ")]
     if isinstance(value, list | tuple):
-        return textwrap.wrap(", ".join(map(_text, value)), width, break_on_hyphens=False) or [
-            "none"
-        ]
-    return [_text(value)]
+        return _wrapped(", ".join(map(_text, value)) or "none", width)
+    return _wrapped(_text(value), width)
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """Break a text into lines, indented after the first; one with a path stays in one piece."""
+    if os.sep in text:
+        return [text]
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
 def _text(value: Any) -> str:

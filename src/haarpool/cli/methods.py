@@ -7,6 +7,7 @@ from argparse import Namespace
 from typing import Any
 
 from haarpool.cli.parser import new_command
+from haarpool.cli.terminal import wrap
 
 
 def add_command(commands: Any) -> None:
@@ -28,9 +29,12 @@ def run(arguments: Namespace) -> None:
         return
     width = max(map(len, methods))
     for name, method in methods.items():
-        print(f"{name:{width}}  {method.summary}")
+        lines = wrap(method.summary, width + 2)
         options = [f"{option}={value}" for option, value in method.options.items()]
         if method.takes_features:
             options.insert(0, "--features")
         if options:
-            print(f"{'':{width}}  options: {', '.join(options)}")
+            lines += wrap(f"options: {', '.join(options)}", width + 2)
+        print(f"{name:{width}}  {lines[0]}")
+        for line in lines[1:]:
+            print(f"{'':{width}}  {line}")

@@ -4,32 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from typing import Any
 
+from haarpool._text import printable
 from haarpool.errors import HaarPoolError
 
-# Control characters, those that change the direction of text, and bytes of names that are no text.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NAME_BYTES = 255  # of a file or folder, on all common file systems
-
-
-def printable(text: str, keep: str = "") -> str:
-    r"""Return a text with control characters as escapes.
-
-    Args:
-        text: The text.
-        keep: Control characters that stay.
-
-    Example:
-        >>> print(printable("\x1b[31mred\x1b[0m, für Ωmega\n"))
-        \x1b[31mred\x1b[0m, für Ωmega\n
-    """
-
-    def escape(match: re.Match[str]) -> str:
-        return match[0] if match[0] in keep else match[0].encode("unicode_escape").decode()
-
-    return _CONTROL.sub(escape, text)
 
 
 class PrintableOutput:

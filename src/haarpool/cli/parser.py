@@ -118,7 +118,7 @@ def add_output(command: argparse.ArgumentParser) -> Any:
     """Add the arguments on output that several commands share."""
     output = command.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print JSON")
-    output.add_argument("--quiet", action="store_true", help="hide progress bars")
+    output.add_argument("--quiet", action="store_true", help="hide progress")
     return output
 
 

@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+from haarpool.cli.loading import load_modules
 from haarpool.cli.parser import DATASET, add_data, new_command
+from haarpool.cli.terminal import progress_option
 from haarpool.errors import HaarPoolError
 
 if TYPE_CHECKING:
     from haarpool._types import Floats
     from haarpool.datasets.graphs import Graphs
+    from haarpool.training.run_folder import RunFolder
     from haarpool.training.trained_model import TrainedModel
 
 
@@ -27,8 +30,9 @@ def add_command(commands: Any) -> None:
         "predict with a trained model",
         "predict runs/MUTAG-1 new.csv --out predictions.csv",
     )
-    loads = ("haarpool.training.trained_model",)
-    command.set_defaults(run=run, loads=loads, writes_data=True)  # a table, to stdout unchanged
+    loads = ("haarpool.datasets", "haarpool.training.run_folder")
+    # A table: where stdout is no terminal, it is written as it is.
+    command.set_defaults(run=run, loads=loads, writes_data=True)
     command.add_argument("run_folder", metavar="RUN", help="folder that `haarpool train` wrote")
     command.add_argument(
         "input", metavar="INPUT", nargs="?", help=f"{DATASET} (default: the dataset of the run)"
@@ -37,36 +41,31 @@ def add_command(commands: Any) -> None:
     output = command.add_argument_group("output")
     output.add_argument("--out", metavar="FILE", help="CSV file to write (default: stdout)")
     output.add_argument("--device", default="auto", help="cpu, cuda, ... (default: auto)")
-    output.add_argument("--quiet", action="store_true", help="hide the progress bar")
+    output.add_argument("--quiet", action="store_true", help="hide progress")
 
 
 def run(arguments: Namespace) -> None:
     """Write one row per graph."""
-    from tqdm import tqdm
-
-    from haarpool.datasets import stream_graphs
+    from haarpool._progress import show_progress
+    from haarpool.datasets import find_dataset, stream_graphs
     from haarpool.datasets.table import safe_cells
-    from haarpool.training.devices import find_device
     from haarpool.training.run_folder import RunFolder
-    from haarpool.training.trained_model import load_model
 
     folder = RunFolder.open(arguments.run_folder)
+    folder.check_complete()
+    source, root, smiles = _input(arguments, folder)
+    find_dataset(source, root, download=False)  # errors before torch is imported
+    load_modules(("torch", "haarpool.training.trained_model"), arguments)
+    from haarpool.training.devices import find_device
+    from haarpool.training.trained_model import load_model
+
     model = load_model(folder, find_device(arguments.device))
-    trained_on = folder.config()["data"].get("read", {})
-    source, root, smiles = arguments.input, arguments.root, arguments.smiles
-    if source is None:
-        if "source" not in trained_on:
-            raise HaarPoolError("an INPUT to predict", "none", "name a dataset or a file")
-        source, root = trained_on["source"], root or trained_on.get("root")
-    if smiles is None and str(source).lower().endswith((".csv", ".tsv")):
-        smiles = trained_on.get("smiles")
     blocks = stream_graphs(source, root, smiles=smiles, strict=arguments.strict)
-    hidden = True if arguments.quiet else None
     done = 0
     with (
         _without_partial_file(),
         _one_warning_of_unknown_labels(),
-        tqdm(desc="predictions", unit=" graphs", disable=hidden, leave=False) as bar,
+        show_progress(progress_option(arguments), "predictions", "graphs") as update,
         _output(arguments.out) as file,
     ):
         writer = csv.writer(file, lineterminator="\n")
@@ -76,9 +75,27 @@ def run(arguments: Namespace) -> None:
                 writer.writerow(safe_cells(_header(graphs, model)))
             writer.writerows(map(safe_cells, _rows(graphs, model, members, done)))
             done += len(graphs)
-            bar.update(len(graphs))
+            update(len(graphs))
     if arguments.out:
         print(f"{done:,} predictions in {arguments.out}")
+
+
+def _input(arguments: Namespace, folder: RunFolder) -> tuple[str, str | None, str | None]:
+    """Return the source, root and column of SMILES to read, by default those of the run."""
+    from haarpool.training.run_folder import CONFIG
+
+    try:
+        trained_on = folder.config()["data"].get("read", {})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise folder.damaged(CONFIG, error) from error
+    source, root, smiles = arguments.input, arguments.root, arguments.smiles
+    if source is None:
+        if "source" not in trained_on:
+            raise HaarPoolError("an INPUT to predict", "none", "name a dataset or a file")
+        source, root = trained_on["source"], root or trained_on.get("root")
+    if smiles is None and str(source).lower().endswith((".csv", ".tsv")):
+        smiles = trained_on.get("smiles")
+    return source, root, smiles
 
 
 @contextmanager

@@ -9,7 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from haarpool.cli.loading import load_modules
 from haarpool.cli.parser import new_command
+from haarpool.cli.terminal import progress_option
 from haarpool.experiments.table import FROM_BENCHMARK, QUICK_REPEATS, REPEATS, TABLES
 
 
@@ -53,7 +55,7 @@ def add_command(commands: Any) -> None:
     command.add_argument(
         "--report", action="store_true", help="write the report from the lines and train nothing"
     )
-    command.add_argument("--quiet", action="store_true", help="hide the progress bar")
+    command.add_argument("--quiet", action="store_true", help="hide progress")
 
 
 def run(command: ArgumentParser, arguments: Namespace) -> int:
@@ -132,6 +134,7 @@ def _measure_speed(folder: Path, arguments: Namespace) -> None:
 
 def _train(table: Any, folder: Path, arguments: Namespace) -> int:
     """Train what is missing and return how many trials failed."""
+    load_modules(("torch", "haarpool.experiments.runner"), arguments)
     from haarpool.experiments.runner import RunOptions, run_table
 
     repeats = arguments.repeats
@@ -142,7 +145,7 @@ def _train(table: Any, folder: Path, arguments: Namespace) -> int:
         device=arguments.device,
         root=arguments.root,
         retry=arguments.retry,
-        progress=False if arguments.quiet else None,
+        progress=progress_option(arguments),
     )
     try:
         summary = run_table(table, folder, repeats, options, partial(print, flush=True))

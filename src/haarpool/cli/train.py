@@ -10,12 +10,13 @@ from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import fields
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from haarpool._text import shorten
 from haarpool.cli.chain_arguments import chain_parameters, named_values
 from haarpool.cli.flags import add_settings, setting_flag
+from haarpool.cli.loading import load_modules
 from haarpool.cli.parser import (
     DATASET,
     add_data,
@@ -24,7 +25,8 @@ from haarpool.cli.parser import (
     new_command,
     target_columns,
 )
-from haarpool.errors import HaarPoolError, shorten
+from haarpool.cli.terminal import print_note, progress_option, wrap
+from haarpool.errors import HaarPoolError
 from haarpool.training.config import RunConfig
 from haarpool.training.presets import BEST, PRESETS, preset
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 NETWORK = ("arch", "features", "domain", "dropout", "width", "tied", "pooling")
 TRAINING = tuple(one.name for one in fields(RunConfig) if one.metadata and one.name not in NETWORK)
+RUNS = "runs"  # folder of runs without --out
 READING = ("source", "root", "task", "smiles", "targets", "strict")
 
 
@@ -46,10 +49,8 @@ def add_command(commands: Any) -> None:
         "train, evaluate and save a model",
         "train NCI1 --arch 3GIN64-HP-GIN64-SUM-FC64 --repeats 10 --out runs/nci1",
     )
-    command.set_defaults(
-        run=run,
-        loads=("haarpool.training.train", "haarpool.training.results", "haarpool.report"),
-    )
+    loads = ("haarpool.chains.clustering", "haarpool.datasets", "haarpool.training.run_folder")
+    command.set_defaults(run=run, loads=loads)
     command.add_argument("source", metavar="DATASET", nargs="?", help=f"{DATASET} (default: MUTAG)")
     add_data(command, labels=True)
     network = command.add_argument_group("network")
@@ -70,19 +71,82 @@ def add_command(commands: Any) -> None:
 
 def run(arguments: Namespace) -> None:
     """Train a new run or continue an earlier one, then print its scores."""
+    _check(arguments)
+    load_modules(
+        ("torch", "haarpool.training.train", "haarpool.training.results", "haarpool.report"),
+        arguments,
+    )
     from haarpool.training.devices import join_process_group
 
     with join_process_group(arguments.device) as group:
         begin = _resume_run if arguments.resume else _new_run
         current, folder = begin(arguments, group)
         if current is not None:
-            if group.is_main and not arguments.json:
-                if targets := folder.config()["data"]["read"].get("targets"):
-                    print(f"target      {', '.join(targets)}")
-                print(f"features    {current.encoding.describe()}", flush=True)
+            if group.is_main:
+                _announce(current, folder, arguments)
             _train(current, folder, arguments)
         if group.is_main:
             _print_result(folder, arguments)
+
+
+def _check(arguments: Namespace) -> None:
+    """Raise errors that need no torch, before it is imported."""
+    from haarpool.datasets import find_dataset
+    from haarpool.training.run_folder import RunFolder
+
+    if arguments.resume:
+        _check_alone(arguments)
+        RunFolder.open(arguments.resume)
+        return
+    _config(arguments)
+    if arguments.source is not None:
+        _read_arguments(arguments)
+    if arguments.out:
+        RunFolder.check_new(arguments.out)
+    if arguments.source is not None:
+        find_dataset(arguments.source, arguments.root, download=False)
+
+
+def _check_alone(arguments: Namespace) -> None:
+    """Raise an error if `--resume` comes together with settings."""
+    allowed = ("resume", "device", "json", "quiet", "debug", "run", "loads")
+    others = {name: value for name, value in vars(arguments).items() if name not in allowed}
+    given = {n: value for n, value in others.items() if value is not None and value is not False}
+    changed = [name for name, value in given.items() if value not in ([], "best")]
+    if changed:
+        raise HaarPoolError(
+            "--resume without other settings: a run continues with its own",
+            ", ".join(setting_flag(name) for name in changed),
+            "leave these out, or start a new run",
+        )
+
+
+def _announce(current: Run, folder: RunFolder, arguments: Namespace) -> None:
+    """Print what is trained, before it is."""
+    plan = _describe_plan(current)
+    if arguments.json:
+        if plan and not arguments.quiet:
+            print_note(plan)
+        return
+    if targets := folder.config()["data"]["read"].get("targets"):
+        print(f"target      {', '.join(targets)}")
+    print(f"features    {current.encoding.describe()}")
+    if plan:
+        print(f"plan        {plan}")
+    sys.stdout.flush()
+
+
+def _describe_plan(current: Run) -> str:
+    """Return how many trainings a run consists of, and why; "" if it is one."""
+    from haarpool.datasets.splits import num_folds
+
+    config, splits = current.config, len(current.splits)
+    folds = num_folds(config.split, current.graphs) or 1
+    repeats, of_file = splits // folds, splits > folds * config.repeats
+    factors = [(folds, "folds"), (repeats, "splits" if of_file else "repeats")]
+    named = [f"{n} {name}" for n, name in [*factors, (config.ensemble, "members")] if n > 1]
+    total = splits * config.ensemble
+    return f"{total} trainings ({' × '.join(named)})" if named else ""
 
 
 def _new_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run, RunFolder]:
@@ -96,19 +160,17 @@ def _new_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run, RunFolder]
         with group.main_first():
             arguments.source = default_dataset(arguments.root)
     config, read = _config(arguments), _read_arguments(arguments)
-    out = Path(arguments.out) if arguments.out else None
-    if out is not None and group.is_main:
-        RunFolder.check_new(out)  # before the work
+    progress = progress_option(arguments)
     with group.main_first():
-        graphs = read_graphs(**read)
-    new = start_run(graphs, config, group, progress=_progress(arguments), strict=arguments.strict)
-    folder = RunFolder(out or _unused_folder(Path("runs"), graphs.name))
-    if group.is_main:
-        command = shlex.join(["haarpool", *sys.argv[1:]])
-        folder = RunFolder.create(
-            folder.path, describe_run(new, command, read), as_json(new.splits)
-        )
-    return new, folder
+        graphs = read_graphs(**read, progress=progress if group.is_main else False)
+    new = start_run(graphs, config, group, progress=progress, strict=arguments.strict)
+    if not group.is_main:  # it writes nothing
+        return new, RunFolder(arguments.out or RUNS)
+    command = shlex.join(["haarpool", *sys.argv[1:]])
+    content = describe_run(new, command, read), as_json(new.splits)
+    if arguments.out:
+        return new, RunFolder.create(arguments.out, *content)
+    return new, RunFolder.create_numbered(RUNS, graphs.name, *content)
 
 
 def _resume_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run | None, RunFolder]:
@@ -118,16 +180,6 @@ def _resume_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run | None, 
     from haarpool.training.run import start_run
     from haarpool.training.run_folder import CHECKPOINT, CONFIG, RESULT, SPLIT, RunFolder
 
-    allowed = ("resume", "device", "json", "quiet", "debug", "run", "loads")
-    others = {name: value for name, value in vars(arguments).items() if name not in allowed}
-    given = {n: value for n, value in others.items() if value is not None and value is not False}
-    changed = [name for name, value in given.items() if value not in ([], "best")]
-    if changed:
-        raise HaarPoolError(
-            "--resume without other settings: a run continues with its own",
-            ", ".join(setting_flag(name) for name in changed),
-            "leave these out, or start a new run",
-        )
     folder = RunFolder.open(arguments.resume)
     if folder.has(RESULT) and not folder.has(CHECKPOINT):
         return None, folder  # it is complete
@@ -138,7 +190,9 @@ def _resume_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run | None, 
             raise folder.damaged(SPLIT, "it does not exist")
         graphs = read_graphs(**read)
         splits = make_splits(str(folder.path / SPLIT), graphs)
-        resumed = start_run(graphs, config, group, progress=_progress(arguments), splits=splits)
+        resumed = start_run(
+            graphs, config, group, progress=progress_option(arguments), splits=splits
+        )
         now = describe_run(resumed, "", read)
         hashes = {
             "data": (now["data"]["digest"], saved["data"]["digest"]),
@@ -169,7 +223,7 @@ def _train(current: Run, folder: RunFolder, arguments: Namespace) -> None:
     try:
         with folder.locked() if group.is_main else nullcontext():
             resume = bool(arguments.resume)
-            train_run(current, folder, resume=resume, progress=_progress(arguments))
+            train_run(current, folder, resume=resume, progress=progress_option(arguments))
             if group.is_main:  # the checkpoint stays until everything is written
                 write_results(current, folder)
                 write_report(folder.path)
@@ -188,11 +242,15 @@ def _train(current: Run, folder: RunFolder, arguments: Namespace) -> None:
 
 
 def _print_result(folder: RunFolder, arguments: Namespace) -> None:
-    from haarpool.training.results import scored_targets
+    from haarpool.training.results import scored_targets, small_test_part
     from haarpool.training.run_folder import REPORT, RESULT
 
     result = folder.read_json(RESULT)
+    if doubt := small_test_part(result):
+        doubt += "" if result["folds"] else "; --split kfold:K tests every graph once"
     if arguments.json:
+        if doubt:
+            print_note(doubt)
         print(json.dumps(result | {"folder": str(folder.path)}))
         return
     repeats, members = result["repeats"], result.get("members")
@@ -209,6 +267,8 @@ def _print_result(folder: RunFolder, arguments: Namespace) -> None:
     print(f"validation {_show_scores(scores, metric, 'validation')}")
     if members:
         print(f"single members: test {_show_scores(members['scores'], metric, 'test')}")
+    if doubt:
+        print("warning    ", f"\n{'':12}".join(wrap(doubt, 12)))
     print(f"report      {folder.path / REPORT}")
     print(f"prediction  haarpool predict {shlex.quote(str(folder.path))} INPUT")
 
@@ -250,7 +310,7 @@ def _config(arguments: Namespace) -> RunConfig:
     """Return the settings of the preset, changed by the arguments."""
     from haarpool.chains.recipe import PARAMETERS
 
-    settings = dict(preset(arguments.preset, str(arguments.source)))
+    settings = dict(preset(arguments.preset, str(arguments.source or "MUTAG")))
     given = {name: getattr(arguments, name) for name in (*NETWORK, *TRAINING)}
     settings |= {name: value for name, value in given.items() if value is not None}
     chain = dict(settings.get("chain", {}))
@@ -301,12 +361,3 @@ def _read_arguments(arguments: Namespace) -> dict[str, Any]:
     if read["root"] is not None:
         read["root"] = str(Path(read["root"]).resolve())
     return read
-
-
-def _unused_folder(parent: Path, name: str) -> Path:
-    """Return the first of runs/NAME-1, runs/NAME-2, ... that does not exist."""
-    return next(p for n in count(1) if not (p := parent / f"{name}-{n}").exists())
-
-
-def _progress(arguments: Namespace) -> bool | None:
-    return False if arguments.quiet else None

@@ -34,7 +34,9 @@ GRAKEL = {
 }
 
 
-def find_dataset(source: Source, root: Source | None = None) -> Path | None:
+def find_dataset(
+    source: Source, root: Source | None = None, *, download: bool = True
+) -> Path | None:
     """Find the file, or the folder of raw files, of a dataset; download it if necessary.
 
     A name is searched in `root`, then in HAARPOOL_DATA, then in the current folder, then among the
@@ -44,9 +46,10 @@ def find_dataset(source: Source, root: Source | None = None) -> Path | None:
         source: A name, in upper or lower case, or the path of a folder in TU layout, of a zip file
             with such a folder, of a `.csv`, `.tsv` or `.pt` file, or of `qm7.mat`.
         root: Folder that holds datasets.
+        download: False downloads nothing.
 
     Returns:
-        The path; None for a dataset that is generated.
+        The path; None for a dataset that is generated, or that would be downloaded.
     """
     if root is not None and not Path(root).is_dir():
         raise HaarPoolError("a folder that holds datasets", f"{root}", "check root=")
@@ -65,10 +68,10 @@ def find_dataset(source: Source, root: Source | None = None) -> Path | None:
     if name == "mutag" and (packaged := _packaged_mutag()) is not None:
         return packaged
     if name == "qm7":
-        return download_qm7(_downloads())
+        return download_qm7(_downloads()) if download else None
     for tu in TU_NAMES:
         if tu.lower() == name:
-            return download_tu(tu, _downloads())
+            return download_tu(tu, _downloads()) if download else None
     if as_path.exists() or as_path.suffix.lower() in FILES:
         raise _no_dataset_at(as_path)
     raise _unknown_name(str(source), _bases(root))

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from haarpool._progress import ProgressOption
 from haarpool._types import Task
 from haarpool._validate import choice, whole_number
 from haarpool.datasets.download import DownloadError
@@ -38,7 +39,7 @@ def read_graphs(
     targets: Sequence[str] = (),
     strict: bool = False,
     seed: int = 0,
-    progress: bool | None = None,
+    progress: ProgressOption = None,
 ) -> Graphs:
     """Read the graphs of a dataset with their features and labels.
 
@@ -54,7 +55,7 @@ def read_graphs(
         strict: Raise an error for an invalid SMILES; by default it is skipped.
         seed: Seed of generated graphs.
         progress: True shows a progress bar, False hides it, None shows it on a terminal after one
-            second.
+            second; a function is called with a line of text every 30 seconds.
 
     Example:
         >>> graphs = read_graphs("rings")
@@ -74,7 +75,7 @@ def _read(
     *,
     labels: bool = True,
     seed: int = 0,
-    progress: bool | None = None,
+    progress: ProgressOption = None,
     **table: Any,
 ) -> Graphs:
     """Read graphs, whose task may be doubtful: predictions do not need it.

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
+from haarpool._progress import ProgressOption, counted
 from haarpool._types import Floats, Task
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.table import Row, read_rows, read_targets
@@ -55,7 +55,7 @@ def read_smiles(
     *,
     task: Task | None = None,
     strict: bool = False,
-    progress: bool | None = None,
+    progress: ProgressOption = None,
 ) -> Graphs:
     """Read all molecules of a CSV file; a warning lists invalid SMILES, which are skipped.
 
@@ -70,12 +70,11 @@ def read_smiles(
         task: The task; by default what the labels look like, see `read_targets`.
         strict: Raise an error for invalid SMILES.
         progress: True shows a progress bar, False hides it, None shows it on a terminal after one
-            second.
+            second; a function is called with a line of text every 30 seconds.
     """
     rows = read_rows(path, [smiles, *targets])
     parser = _Parser(path)
-    hidden = None if progress is None else not progress
-    molecules = parser.parse(tqdm(rows, desc="molecules", delay=1, disable=hidden, leave=False))
+    molecules = parser.parse(counted(rows, progress, "molecules", delay=1))
     parser.finish(strict)
     labels = [Row(molecule.row.line, molecule.row.cells[1:]) for molecule in molecules]
     return replace(parser.graphs(molecules), **read_targets(targets, labels, task))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
+from haarpool._text import shorten
 from haarpool._types import Floats, Ints, Task
 from haarpool.datasets.labels import (
     MAX_CLASSES,
@@ -26,7 +27,7 @@ from haarpool.datasets.labels import (
     text_classes,
     unclear_labels,
 )
-from haarpool.errors import HaarPoolError, shorten
+from haarpool.errors import HaarPoolError
 
 DELIMITERS = (",", ";", "\t")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters

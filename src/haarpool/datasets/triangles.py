@@ -9,15 +9,15 @@ simple graphs with min(floor((1 + u) n), n (n - 1) / 2) edges, u uniform in [0, 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from haarpool import _validate
 from haarpool._files import Arrays, read_arrays, write_arrays
+from haarpool._progress import ProgressOption, show_progress
 from haarpool._types import Ints, Task
 from haarpool.chains.adjacency import from_edges, ranges
 from haarpool.chains.cache import cache_folder
@@ -71,7 +71,7 @@ class Drawn(NamedTuple):
 
 
 def read_triangles(
-    seed: int = 0, task: Task | None = None, *, progress: bool | None = None
+    seed: int = 0, task: Task | None = None, *, progress: ProgressOption = None
 ) -> Graphs:
     """Generate the dataset, or read it from the cache: 45,000 graphs with the published split.
 
@@ -82,7 +82,7 @@ def read_triangles(
         seed: Seed of the graphs.
         task: "regression" makes the numbers of triangles values instead of classes.
         progress: True shows a progress bar, False hides it, None shows it on a terminal after one
-            second.
+            second; a function is called with a line of text every 30 seconds.
     """
     seed = _validate.seed(seed)
     path = cache_folder() / "datasets" / f"triangles-{VERSION}-{seed}.npz"
@@ -100,7 +100,7 @@ def read_triangles(
     return _as_graphs(drawn, task)
 
 
-def generate(seed: int, *, progress: bool | None = None) -> Drawn:
+def generate(seed: int, *, progress: ProgressOption = None) -> Drawn:
     """Generate all graphs, in the order of the published dataset.
 
     Args:
@@ -109,11 +109,8 @@ def generate(seed: int, *, progress: bool | None = None) -> Drawn:
     """
     rng = np.random.default_rng(seed)
     total = CLASSES * (USUAL.each + LARGE.each)
-    hidden = None if progress is None else not progress
-    with tqdm(
-        total=total, desc="triangles", unit=" graphs", delay=1, disable=hidden, leave=False
-    ) as bar:
-        usual, large = _draw_classes(USUAL, rng, bar), _draw_classes(LARGE, rng, bar)
+    with show_progress(progress, "triangles", "graphs", total, delay=1) as update:
+        usual, large = _draw_classes(USUAL, rng, update), _draw_classes(LARGE, rng, update)
     by_class = np.arange(CLASSES * USUAL.each).reshape(CLASSES, USUAL.each)
     by_class = rng.permuted(by_class, axis=1)
     parts = np.split(by_class, np.cumsum(SPLIT)[:-1], axis=1)
@@ -121,7 +118,9 @@ def generate(seed: int, *, progress: bool | None = None) -> Drawn:
     return _concatenate([usual.take(order), large.take(rng.permutation(len(large.sizes)))])
 
 
-def _draw_classes(part: GraphSizes, rng: np.random.Generator, bar: tqdm) -> Drawn:
+def _draw_classes(
+    part: GraphSizes, rng: np.random.Generator, update: Callable[[int], object]
+) -> Drawn:
     """Draw the first `part.each` different graphs of each class, in order of class."""
     seen: set[bytes] = set()
     kept = [0] * (CLASSES + 1)
@@ -139,7 +138,7 @@ def _draw_classes(part: GraphSizes, rng: np.random.Generator, bar: tqdm) -> Draw
                 kept[c] += 1
                 selected.append(g)
         selections.append(drawn.take(np.array(selected, np.int64)))
-        bar.update(len(selected))
+        update(len(selected))
         if min(kept[1:]) == part.each:
             break
     graphs = _concatenate(selections)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 from zipfile import ZipFile
 
-from haarpool.errors import HaarPoolError, shorten
+from haarpool._text import shorten
+from haarpool.errors import HaarPoolError
 
 A, INDICATOR = "_A.txt", "_graph_indicator.txt"
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
+from haarpool._progress import ProgressOption, show_progress
 from haarpool._validate import whole_number
 from haarpool.datasets.locations import REMEDY, find_dataset
 from haarpool.errors import HaarPoolError
@@ -46,14 +47,15 @@ class RunOptions(NamedTuple):
         device: Name of the device.
         root: Folder of datasets.
         retry: Try failed trials again.
-        progress: True shows a progress bar, False hides it, `None` shows it on a terminal.
+        progress: True shows a progress bar, False hides it, `None` shows it on a terminal; a
+            function is called with a line of text every 30 seconds.
     """
 
     jobs: int = 1
     device: str = "auto"
     root: str | None = None
     retry: bool = False
-    progress: bool | None = None
+    progress: ProgressOption = None
 
 
 def run_table(
@@ -92,16 +94,17 @@ def run_table(
     train = partial(_train, root=options.root, device=options.device, results=folder)
     # After an error of a GPU all further calls in the same process fail.
     is_broken = _is_failed if device.type != "cpu" else lambda line: False
-    hidden = None if options.progress is None else not options.progress
     jobs = min(options.jobs, len(trials)) or 1
-    bar = tqdm(total=len(trials), desc=table.name, unit=" trials", disable=hidden, smoothing=0.1)
-    with bar, closing(run_in_processes(train, trials, jobs, is_broken)) as ended:
+    shown = show_progress(
+        options.progress, table.name, "trials", len(trials), smoothing=0.1, leave=True
+    )
+    with shown as update, closing(run_in_processes(train, trials, jobs, is_broken)) as ended:
         for trial, result in ended:
             line = _line_of_dead(trial, result, options) if isinstance(result, Died) else result
             results.append(line)
             is_ok = line["status"] == "ok"
             summary = Summary(summary.skipped, summary.ok + is_ok, summary.failed + (not is_ok))
-            bar.update()
+            update(1)
             with tqdm.external_write_mode():
                 show(describe_line(line))
     remove_empty(folder)

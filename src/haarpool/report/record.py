@@ -17,6 +17,7 @@ from haarpool.datasets.table import safe_cells
 from haarpool.errors import HaarPoolError
 from haarpool.nn.haar_architecture import parse_architecture
 from haarpool.training.metrics import HEADLINES
+from haarpool.training.results import small_test_part
 from haarpool.training.run_folder import CONFIG, EXAMPLE_CHAIN, METRICS, RESULT, TEST, RunFolder
 
 
@@ -189,6 +190,7 @@ def _check_result(result: Any) -> None:
     columns = [result["best_epoch"], *parts, *(score["each"] for score in scores)]
     if any(len(column) != repeats for column in columns) or repeats < 1:
         raise ValueError(f"lists that do not have {repeats} entries, one per repeat")
+    small_test_part(result)
     for score in scores:
         float(score["mean"] or 0) + float(score["std"] or 0)
     result["best_epoch"][result["model_of_repeat"]]

@@ -184,6 +184,12 @@ def scored_targets(record: RunRecord) -> str:
     return results.scored_targets(record.result)
 
 
+def small_test_part(record: RunRecord) -> str:
+    """Return a sentence about a test part with too few graphs; "" if all have enough."""
+    text = results.small_test_part(record.result)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
 def target_columns(metric: str) -> list[tuple[str, str]]:
     """Return the scores and parts that the table of targets shows, for a main score.
 

@@ -63,7 +63,7 @@ class RunConfig:
         label_smoothing: Share of the target that is spread over all classes, in [0, 1).
         class_weights: Give rare classes the same total weight as frequent ones.
         seed: Seed of splits, weights, shuffling and dropout.
-        repeats: Number of trainings, each with its own split and weights.
+        repeats: Number of trainings, each with its own split and weights; with folds, of each fold.
         ensemble: Number of members of a repeat: networks trained on the same split, with other
             weights, shuffling and dropout, whose predictions are averaged.
         split: Split rule, see `make_splits`; "auto" is the published split, else stratified for
@@ -122,10 +122,14 @@ class RunConfig:
     label_smoothing: float = setting(0.0, "share of the target that all classes get", metavar="P")
     class_weights: bool = setting(False, "give rare classes the same weight as frequent ones")
     seed: int = setting(0, "random seed", metavar="N")
-    repeats: int = setting(1, "number of trainings, each with its own weights", metavar="N")
+    repeats: int = setting(
+        1, "trainings, each with its own weights; with folds, N of each fold", metavar="N"
+    )
     ensemble: int = setting(1, "networks per repeat whose predictions are averaged", metavar="N")
     split: str = setting(
-        "auto", "stratified, random, scaffold, kfold:K, given, or a JSON file", metavar="RULE"
+        "auto",
+        "stratified, random, scaffold, kfold:K (K trainings per repeat), given, or a JSON file",
+        metavar="RULE",
     )
     precision: Literal["auto", "float32", "bfloat16"] = setting(
         "auto", "auto is the faster one, float32", choices=("auto", "float32", "bfloat16")

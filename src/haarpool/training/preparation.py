@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from haarpool._progress import ProgressOption
 from haarpool.chains.chain import Chain
 from haarpool.chains.dataset_chains import precompute
 from haarpool.data import AddHaarChain
@@ -44,7 +45,7 @@ def prepare_minibatches(
     device: torch.device,
     *,
     cache: bool = True,
-    progress: bool | None = None,
+    progress: ProgressOption = None,
     example: int = 0,
 ) -> tuple[Minibatches, ChainSummary | None]:
     """Compute everything that a network reads of graphs.
@@ -56,7 +57,8 @@ def prepare_minibatches(
         chain: Parameters of `Recipe` besides the levels.
         device: Device of the minibatches.
         cache: Read chains from the cache and write new ones to it.
-        progress: True shows a progress bar, False hides it, `None` shows it on a terminal.
+        progress: True shows a progress bar, False hides it, `None` shows it on a terminal; a
+            function is called with lines of text.
         example: The graph whose chain is returned.
 
     Returns:

@@ -25,6 +25,7 @@ from haarpool.training.run import Run, check_labels
 from haarpool.training.run_folder import EXAMPLE_CHAIN, MODEL, RESULT, TEST, RunFolder
 from haarpool.training.trained_model import model_tensors
 
+MIN_TEST_GRAPHS = 10  # with fewer, one graph changes the accuracy by more than 10 %
 _MODULES = (haarpool, torch, torch_geometric, np, scipy)  # their versions are recorded
 
 
@@ -156,6 +157,30 @@ def scored_targets(result: Mapping[str, Any]) -> str:
     low, high = min(numbers), max(numbers)
     scored = f"{low}" if low == high else f"{low} to {high}"
     return scored if low == high == total else f"{scored} of {total}"
+
+
+def small_test_part(result: Mapping[str, Any]) -> str:
+    """Say that a test part has too few graphs for its scores to mean much; "" if all have enough.
+
+    Args:
+        result: Content of `result.json`.
+
+    Example:
+        >>> small_test_part({"graphs": {"test": [2]}})
+        'the test part has 2 graphs: its scores say little'
+        >>> small_test_part({"graphs": {"test": [9, 8]}})
+        'a test part has only 8 graphs: the scores of a single repeat say little'
+    """
+    smallest, repeats = min(result["graphs"]["test"]), len(result["graphs"]["test"])
+    if smallest >= MIN_TEST_GRAPHS:
+        return ""
+    if repeats > 1:
+        return f"a test part has only {_graphs(smallest)}: the scores of a single repeat say little"
+    return f"the test part has {_graphs(smallest)}: its scores say little"
+
+
+def _graphs(number: int) -> str:
+    return "1 graph" if number == 1 else f"{number} graphs"
 
 
 _NO_TARGETS = {"targets": None, "scored_targets": None}

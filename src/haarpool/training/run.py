@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from haarpool._progress import ProgressOption
 from haarpool._types import Floats, Task
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
@@ -155,7 +156,7 @@ def start_run(
     config: RunConfig,
     group: ProcessGroup,
     *,
-    progress: bool | None = None,
+    progress: ProgressOption = None,
     splits: list[Split] | None = None,
     strict: bool = False,
 ) -> Run:
@@ -165,7 +166,8 @@ def start_run(
         graphs: The dataset.
         config: All settings.
         group: The processes that train together.
-        progress: True shows progress bars, False hides them, `None` shows them on a terminal.
+        progress: True shows progress bars, False hides them, `None` shows them on a terminal; a
+            function is called with lines of text.
         splits: One split per repeat; by default those of `config.split`.
         strict: Raise an error if a part of a split lacks a class; by default this is a warning.
     """

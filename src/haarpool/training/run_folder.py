@@ -10,7 +10,8 @@
     report.html              the report
     checkpoint.safetensors, member-REPEAT-MEMBER.safetensors   only until the run is complete
 
-No file holds a pickle. Every file is replaced in one step, so none is ever half-written.
+No file holds a pickle. Every file is replaced in one step, so none is ever half-written. torch is
+imported for weights only, so that the shell finds a wrong folder at once.
 """
 
 from __future__ import annotations
@@ -19,18 +20,21 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
+from itertools import count
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
-from torch import Tensor
 
 from haarpool._files import atomic_write, write_text
 from haarpool.errors import HaarPoolError
-from haarpool.haar.chain_tensors import TensorDict
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from haarpool.haar.chain_tensors import TensorDict
 
 FORMAT = 2  # of the folder; a version of haarpool reads its own format and older ones
 CONFIG, SPLIT, METRICS = "config.json", "split.json", "metrics.jsonl"
@@ -60,27 +64,60 @@ class RunFolder:
         """
         cls.check_new(path)
         folder = cls(path)
-        try:
-            folder.path.mkdir(parents=True, exist_ok=folder.path.is_dir())
-        except OSError as error:
-            raise HaarPoolError(
-                "a folder for the run", f"{folder.path} ({error})", "choose another folder"
-            ) from error
-        folder.write_json(CONFIG, {"format": FORMAT} | dict(config))
-        write_text(folder.path / SPLIT, split)
+        with _folder_errors(folder.path):
+            folder.path.parent.mkdir(parents=True, exist_ok=True)
+            if not folder._claim(may_exist=True):
+                raise HaarPoolError(
+                    "a new folder for the run",
+                    f"{folder.path}, which another process has just taken",
+                    "choose another folder",
+                )
+        folder._write_start(config, split)
         return folder
+
+    @classmethod
+    def create_numbered(
+        cls, parent: str | PathLike[str], name: str, config: Mapping[str, Any], split: str
+    ) -> RunFolder:
+        """Create the first of the folders NAME-1, NAME-2, ... that does not exist.
+
+        Args:
+            parent: Where it is created.
+            name: NAME.
+            config: Content of `config.json`.
+            split: Content of `split.json`.
+        """
+        with _folder_errors(parent):
+            Path(parent).mkdir(parents=True, exist_ok=True)
+            numbered = (cls(Path(parent) / f"{name}-{n}") for n in count(1))
+            folder = next(one for one in numbered if one._claim(may_exist=False))
+        folder._write_start(config, split)
+        return folder
+
+    def _claim(self, *, may_exist: bool) -> bool:
+        """Create the folder with an empty `config.json`; of several processes one gets True."""
+        try:
+            self.path.mkdir(exist_ok=may_exist)
+            (self.path / CONFIG).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+    def _write_start(self, config: Mapping[str, Any], split: str) -> None:
+        self.write_json(CONFIG, {"format": FORMAT} | dict(config))
+        write_text(self.path / SPLIT, split)
 
     @staticmethod
     def check_new(path: str | PathLike[str]) -> None:
         """Raise an error if the folder of a new run already holds files."""
         path = Path(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            resume = f"finish that run: haarpool train --resume {path}"
-            raise HaarPoolError(
-                "a new folder for the run",
-                f"{path}, which exists",
-                resume if (path / CHECKPOINT).exists() else "choose another folder, or remove it",
-            )
+            remedy = "choose another folder, or remove it"
+            if (path / CHECKPOINT).exists():
+                remedy = f"finish that run: haarpool train --resume {path}"
+            elif (path / CONFIG).exists() and not (path / RESULT).exists():
+                remedy = "choose another folder: another process may have started a run in it"
+            raise HaarPoolError("a new folder for the run", f"{path}, which exists", remedy)
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> RunFolder:
@@ -162,6 +199,8 @@ class RunFolder:
         self, name: str, tensors: Mapping[str, Tensor], notes: Mapping[str, Any] | None = None
     ) -> None:
         """Write tensors, JSON notes and a digest of both to one file."""
+        from safetensors.torch import save
+
         copies = {key: value.detach().clone() for key, value in tensors.items()}  # unties weights
         text = json.dumps(notes or {})
         metadata = {"notes": text, "digest": _digest(copies, text)}
@@ -190,11 +229,30 @@ class RunFolder:
         """Return whether a file exists."""
         return (self.path / name).is_file()
 
+    def check_complete(self) -> None:
+        """Raise an error if the run has no model yet."""
+        if not self.has(MODEL):
+            raise HaarPoolError(
+                f"a complete run in {self.path}",
+                "a run without model",
+                f"finish the run: haarpool train --resume {self.path}",
+            )
+
     def damaged(self, name: str, error: Exception | str) -> HaarPoolError:
         """Return the error for a missing or damaged file."""
         return HaarPoolError(
             f"an undamaged {name} in {self.path}", f"{error}".splitlines()[0], "train again"
         )
+
+
+@contextmanager
+def _folder_errors(path: str | PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HaarPoolError(
+            "a folder for the run", f"{path} ({error})", "choose another folder"
+        ) from error
 
 
 def _upgrade(config: dict[str, Any]) -> dict[str, Any]:

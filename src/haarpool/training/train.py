@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
+from haarpool._progress import ProgressOption
 from haarpool._types import Floats, Ints
 from haarpool.datasets.splits import Split
 from haarpool.training.checkpoint import load_checkpoint, save_checkpoint, save_member
@@ -20,11 +20,11 @@ from haarpool.training.loop import Epoch, Trainer
 from haarpool.training.metrics import (
     LOWER_IS_BETTER,
     SCORES,
-    SHORT_NAMES,
     scores_of,
     scores_of_targets,
 )
 from haarpool.training.preparation import choose_threads
+from haarpool.training.progress import RunProgress
 from haarpool.training.run import (
     Member,
     MemberResult,
@@ -40,7 +40,11 @@ SECONDS_PER_CHECKPOINT = 20.0  # of a repeat that is trained alone; an epoch may
 
 
 def train_run(
-    run: Run, folder: RunFolder | None = None, *, resume: bool = False, progress: bool | None = None
+    run: Run,
+    folder: RunFolder | None = None,
+    *,
+    resume: bool = False,
+    progress: ProgressOption = None,
 ) -> Run:
     """Train all repeats that are not complete, with a checkpoint after every epoch.
 
@@ -48,16 +52,18 @@ def train_run(
         run: The run, from `start_run`.
         folder: Folder of the run; only rank 0 writes to it.
         resume: Continue from the checkpoint in the folder.
-        progress: True shows a progress bar, False hides it, `None` shows it on a terminal.
+        progress: True shows a progress bar, False hides it, `None` shows it on a terminal; a
+            function is called with a line of text for each repeat, and every 30 seconds.
     """
-    hidden = (None if progress is None else not progress) if run.group.is_main else True
     writable = folder if run.group.is_main else None
     with _execution(run):
         trainer = _load(run, folder) if resume and folder is not None else None
+        shown = RunProgress(run, progress, trainer)
         while len(run.results) < len(run.splits):
-            _train_members(run, trainer, writable, hidden=hidden)
+            _train_members(run, trainer, writable, shown)
             trainer = None
             _complete_repeat(run)
+            shown.end_repeat()
             if writable is not None:
                 save_checkpoint(run, None, writable)
     return run
@@ -75,8 +81,8 @@ def _train_members(
     run: Run,
     trainer: Trainer | None,
     folder: RunFolder | None,
+    shown: RunProgress,
     *,
-    hidden: bool | None,
     every: float = 0.0,
 ) -> None:
     """Train the members of a repeat that are not complete.
@@ -85,17 +91,17 @@ def _train_members(
         run: The run.
         trainer: Trainer of the next member, if it is in progress.
         folder: Folder of the checkpoints; `None` writes none.
-        hidden: Hide the progress bar; `None` shows it on a terminal.
+        shown: Shows the progress.
         every: Least number of seconds between two checkpoints of a member.
     """
     for member in range(len(run.members), run.config.ensemble):
         trainer = trainer or run.trainer(run.repeat, member)
         saved = time.monotonic()
-        with _progress_bar(run, trainer, hidden) as bar:
+        with shown.bar(trainer) as bar:
             while not trainer.progress.is_complete(run.config):
                 epoch = trainer.run_epoch(bar.update)
                 run.epochs.append(epoch)
-                bar.set_postfix_str(_describe_epoch(epoch, trainer))
+                shown.end_epoch(epoch, trainer, bar)
                 if folder is not None:
                     folder.append_metrics(epoch._asdict())
                     if time.monotonic() - saved >= every:
@@ -137,7 +143,8 @@ def train_repeat(run: Run, repeat: int, folder: RunFolder | None = None) -> Trai
     run = replace(run, network=network, first_repeat=repeat, epochs=[], members=[], results=[])
     with _execution(run):
         trainer = None if folder is None else _load(run, folder)
-        _train_members(run, trainer, folder, hidden=True, every=SECONDS_PER_CHECKPOINT)
+        shown = RunProgress(run, progress=False)
+        _train_members(run, trainer, folder, shown, every=SECONDS_PER_CHECKPOINT)
     result = _repeat_result(run, run.members, run.splits[repeat])
     return TrainedRepeat(result, run.epochs, run.members)
 
@@ -171,30 +178,6 @@ def _execution(run: Run) -> Iterator[None]:
     fixed = nullcontext() if run.network.has_static_shapes else deterministic(run.group.device)
     with num_threads(threads), fixed:
         yield
-
-
-def _progress_bar(run: Run, trainer: Trainer, hidden: bool | None) -> tqdm:
-    steps = trainer.steps_per_epoch
-    name = f"{run.graphs.name} {trainer.repeat + 1}/{len(run.splits)}"
-    if run.config.ensemble > 1:
-        name += f", member {trainer.member + 1}/{run.config.ensemble}"
-    return tqdm(
-        total=run.config.epochs * steps,
-        initial=trainer.progress.epoch * steps,
-        desc=name,
-        unit=" steps",
-        disable=hidden,
-        leave=False,
-    )
-
-
-def _describe_epoch(epoch: Epoch, trainer: Trainer) -> str:
-    score = "–" if epoch.validation_score is None else f"{epoch.validation_score:.3f}"
-    name = SCORES[trainer.task][0]
-    text = f"loss {epoch.train_loss:.3f}, validation {SHORT_NAMES.get(name, name)} {score}"
-    if trainer.config.monitor == "last":
-        return f"epoch {epoch.epoch}, {text}"
-    return f"{text}, best epoch {trainer.progress.best_epoch}"
 
 
 def _complete_member(trainer: Trainer) -> Member:

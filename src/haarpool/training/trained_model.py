@@ -179,12 +179,7 @@ def strip_prefix(prefix: str, tensors: TensorDict) -> TensorDict:
 
 def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
     """Load the model of a run; only numbers and JSON are read, never a pickle."""
-    if not folder.has(MODEL):
-        raise HaarPoolError(
-            f"a complete run in {folder.path}",
-            "a run without model",
-            f"finish the run: haarpool train --resume {folder.path}",
-        )
+    folder.check_complete()
     config = folder.config()
     tensors, _ = folder.read_tensors(MODEL)
     try:
