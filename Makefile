@@ -1,11 +1,13 @@
-# `make demo`, `make check` and `make test` do everything from a bare clone.
+# `make demo`, `make check` and `make test` do everything from a bare clone; `make test CONSTRAINTS=`
+# with the newest releases of all packages, in an environment of its own.
 PYTHON ?= python3
-VENV := .venv
+CONSTRAINTS := constraints.txt
+VENV := $(if $(CONSTRAINTS),.venv,.venv-newest)
 BIN := $(VENV)/bin
-PIP_INSTALL := pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP_INSTALL := pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
 # One process per core; files stay together until a core has nothing left to do.
 PYTEST := $(BIN)/python -m pytest --numprocesses=logical --dist=worksteal
-# PyTorch Geometric at import, the second one on Python 3.13.
+# PyTorch Geometric at import, with torch before and since 2.15; the last one on Python 3.13.
 WHEEL_WARNINGS := -W error -W 'ignore:`torch.jit:DeprecationWarning' -W 'ignore:`torch.jit:FutureWarning' -W 'ignore:Failing to pass a value:DeprecationWarning'
 
 .PHONY: help demo check test lint wheel bench pages clean
@@ -13,7 +15,7 @@ WHEEL_WARNINGS := -W error -W 'ignore:`torch.jit:DeprecationWarning' -W 'ignore:
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
 
-$(VENV)/installed: pyproject.toml constraints.txt
+$(VENV)/installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/$(PIP_INSTALL) --editable ".[dev]"
 	@touch $@
@@ -56,4 +58,4 @@ pages: $(VENV)/installed ## write the report, and the tables of README and docs/
 	$(BIN)/python benchmarks/speed_page.py
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-newest build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -221,7 +221,7 @@ def _draw_nodes(ax: Axes, chain: Chain, level: int, position: Floats, colours: C
     areas = (area[:, None] * [1.0, 0.45][: len(layers)]).ravel()
     x, y = np.repeat(position[nodes], len(layers), axis=0).T
     fill, edge = np.stack(layers, axis=1).reshape(-1, 3), [INK, "white"][: len(layers)]
-    widths = np.clip(np.sqrt(areas) / 12, 0.2, 0.8)
+    widths = np.clip(np.sqrt(areas) / 12, 0.2, 0.8).tolist()
     ax.scatter(x, y, areas, fill, edgecolors=edge * len(nodes), linewidths=widths, zorder=2)
 
 

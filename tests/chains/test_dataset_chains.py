@@ -28,7 +28,7 @@ def test_a_batch_gives_the_chains_of_its_graphs(batch, num_levels, top):
 
 def test_components_of_very_different_weight():
     """Each is scaled by itself, in a batch and alone."""
-    path = nx.to_numpy_array(nx.path_graph(4))
+    path = nx.to_scipy_sparse_array(nx.path_graph(4), dtype=float)
     graph = sparse.block_diag([path, 1e-150 * path], format="csr")
     chain = hp.build_chain(graph, 1, top=None)
     assert hp.precompute([graph, path], 1, top=None, cache=False)[0] == chain

@@ -21,7 +21,7 @@ def read(folder):
 
 
 def quick(folder, *arguments, **options):
-    options = {"HAARPOOL_DATA": "", "HAARPOOL_CACHE": folder / "cache"} | options
+    options = {"HAARPOOL_CACHE": folder / "cache"} | options
     command = ("reproduce", "table1", "--quick", "--device", "cpu", "--results", folder)
     return run_main(*command, *arguments, **options)
 
@@ -49,7 +49,7 @@ def test_quick_version_of_table_1(tmp_path):
 
 @pytest.mark.slow
 def test_quick_version_of_the_ablation(tmp_path):
-    environment = {"HAARPOOL_DATA": "", "HAARPOOL_CACHE": tmp_path / "cache"}
+    environment = {"HAARPOOL_CACHE": tmp_path / "cache"}
     command = ("reproduce", "ablation", "--quick", "--device", "cpu", "--results", tmp_path)
     assert "6 trials ok, 0 failed" in run_main(*command, **environment).out
     assert "Haar domain" in (tmp_path / "README.md").read_text()
@@ -57,7 +57,7 @@ def test_quick_version_of_the_ablation(tmp_path):
 
 def test_a_line_is_a_repeat_of_haarpool_train(tmp_path):
     quick(tmp_path, "--method", "haarpool")
-    environment = {"HAARPOOL_DATA": "", "HAARPOOL_CACHE": tmp_path / "cache"}
+    environment = {"HAARPOOL_CACHE": tmp_path / "cache"}
     settings = ("--preset", "paper", "--tied", "authors", "--epochs", 3, "--threads", 1)
     run = run_main(
         *("train", "MUTAG", *settings, "--repeats", 2, "--json", "--device", "cpu"),
@@ -72,7 +72,6 @@ def test_a_line_is_a_repeat_of_haarpool_train(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupted_command_goes_on(jobs, tmp_path, monkeypatch):
-    monkeypatch.setenv("HAARPOOL_DATA", "")
     monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
     command = ("reproduce", "table1", "--quick", "--device", "cpu", "--results", tmp_path)
     moment = ("haarpool.experiments.lines:ResultLines", "append", "'gin'", 2)
@@ -91,7 +90,6 @@ def test_an_interrupted_command_goes_on(jobs, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_killed_command_goes_on_with_several_processes(tmp_path, monkeypatch):
-    monkeypatch.setenv("HAARPOOL_DATA", "")
     monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
     command = ("reproduce", "table1", "--quick", "--device", "cpu", "--results", tmp_path)
     moment = ("haarpool.experiments.lines:ResultLines", "append", "MUTAG", 3)

@@ -24,9 +24,9 @@ def weighted_graphs(sizes=SIZES) -> list[Data]:
     return [weighted_graph(n, seed=i) for i, n in enumerate(sizes)]
 
 
-def batch_for(model, sizes=SIZES, **parameters) -> Batch:
+def batch_for(model, sizes=SIZES, more=(), **parameters) -> Batch:
     transform = model.transform(**parameters) or (lambda data: data)
-    return Batch.from_data_list([transform(data) for data in weighted_graphs(sizes)])
+    return Batch.from_data_list([transform(data) for data in (*weighted_graphs(sizes), *more)])
 
 
 def without_neighbours(data: Data, *nodes: int) -> Data:

@@ -77,8 +77,8 @@ def _targets(graphs: Graphs) -> dict[str, Any]:
     for name, column in zip(graphs.target_names, graphs.targets.T, strict=True):
         known = column[np.isfinite(column)]
         if graphs.task == "multilabel":
-            counts = np.bincount(known.astype(np.int64), minlength=2).tolist()
-            values[name] = dict(zip(graphs.classes, counts, strict=True))
+            counts = np.bincount(known.astype(np.int64), minlength=2)
+            values[name] = dict(zip(graphs.classes, counts.tolist(), strict=True))
             values[name]["missing"] = len(column) - len(known)
             continue
         values[name] = _spread(known) | {"std": float(known.std()) if known.size else None}

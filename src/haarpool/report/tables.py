@@ -236,4 +236,4 @@ class Confusion:
     @property
     def most_frequent(self) -> float:
         """Share of the most frequent true class: the accuracy of always predicting it."""
-        return float(self.counts.sum(axis=1).max() / max(self.counts.sum(), 1))
+        return float(self.counts.sum(axis=1).max() / max(int(self.counts.sum()), 1))

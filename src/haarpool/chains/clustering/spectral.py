@@ -155,7 +155,7 @@ def _divide(adjacency: sparse.csr_array, num_clusters: int, by_size: bool) -> In
 
 def _proportional(sizes: Ints, total: int) -> Ints:
     """Distribute `total` clusters to parts by size, at least one each, with largest remainders."""
-    rest = (total - len(sizes)) * (sizes - 1) / max(1, (sizes - 1).sum())
+    rest = (total - len(sizes)) * (sizes - 1) / max(1, int((sizes - 1).sum()))
     shares = 1 + rest.astype(np.int64)
     missing = total - shares.sum()
     shares[np.argsort(-(rest % 1), kind="stable")[:missing]] += 1
