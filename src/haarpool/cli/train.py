@@ -92,13 +92,16 @@ def run(arguments: Namespace) -> None:
 def _check(arguments: Namespace) -> None:
     """Raise errors that need no torch, before it is imported."""
     from haarpool.datasets import find_dataset
+    from haarpool.datasets.splits import check_rule
     from haarpool.training.run_folder import RunFolder
 
     if arguments.resume:
         _check_alone(arguments)
         RunFolder.open(arguments.resume)
         return
-    _config(arguments)
+    config = _config(arguments)
+    if config.split != "auto":
+        check_rule(config.split)
     if arguments.source is not None:
         _read_arguments(arguments)
     if arguments.out:

@@ -61,6 +61,7 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
     Returns:
         One split per repeat; K times as many for "kfold:K" and for K published folds.
     """
+    check_rule(rule)
     _validate.seed(seed)
     _validate.whole_number("repeats", repeats)
     labelled = np.flatnonzero(graphs.is_labelled)
@@ -74,13 +75,21 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
         splits = [_by_scaffold(graphs, labelled)] * repeats
     elif rule == "given":
         splits = _published(graphs) * repeats
-    elif Path(rule).is_file():
-        splits = _from_file(Path(rule), graphs, repeats)
-    elif Path(rule).suffix.lower() == ".json" or Path(rule).name != rule:
-        raise HaarPoolError(RULES, f"{rule!r}, which is no file that exists", "check the path")
     else:
-        raise HaarPoolError(RULES, f"{rule!r}", "pass for example split=random")
+        splits = _from_file(Path(rule), graphs, repeats)
     return splits
+
+
+def check_rule(rule: str) -> None:
+    """Raise an error unless `make_splits` knows a rule, or the rule is a file."""
+    if rule in ("random", "stratified", "scaffold", "given") or rule.partition(":")[0] == "kfold":
+        return
+    path = Path(rule)
+    if path.is_file():
+        return
+    if path.suffix.lower() == ".json" or path.name != rule:
+        raise HaarPoolError(RULES, f"{rule!r}, which is no file that exists", "check the path")
+    raise HaarPoolError(RULES, f"{rule!r}", "pass for example split=random")
 
 
 def default_rule(graphs: Graphs) -> str:
