@@ -123,5 +123,5 @@ def test_layers_called_from_python_beside_gcnconv(monkeypatch):
 def test_a_new_batch_each_time_gives_the_same(monkeypatch):
     made = eager.make_layers(eager.minibatch(20, CPU))
     for name in eager.OWN:
-        one, two = (made[key].forward() for key in (name, f"{name}, each time a new batch"))
+        one, two = (made[key].forward() for key in (name, f"{name}, new batch"))
         assert torch.equal(one, two)

@@ -45,6 +45,7 @@ def test_other_parts_of_the_same_machine_stay(tmp_path):
     assert [(line["part"], line["name"]) for line in kept] == [("a", "old"), ("b", "new")]
     assert len(write_json(path, {"cores": 4}, [Line("b", "new", 1.0)])) == 1
     assert read_json(path, {"cores": 2}) == []
+    assert read_json(path, {}) == read_json(path, {"cores": 4})  # older files say more
     path.write_text("damaged")
     assert read_json(path, {"cores": 4}) == []
     assert len(write_json(path, {"cores": 4}, [Line("b", "new", 1.0)])) == 1

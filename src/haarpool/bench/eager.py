@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from haarpool.bench.measure import Action, Settings, Times, measure
 from haarpool.bench.results import Line
 from haarpool.data import AddHaarChain
 from haarpool.nn import HaarPooling
+from haarpool.training.devices import num_threads
 
 TITLE = "layers called from Python, 50 graphs of average degree 4, 64 features; value: GCNConv / it"
 REFERENCE = "GCNConv"
@@ -30,12 +32,12 @@ LIMIT_US = 350.0  # of forward + backward on an H200
 
 
 def run(settings: Settings) -> Iterator[Line]:
-    """Yield the lines of all sizes and, on a GPU, of the limit."""
+    """Yield the lines of all sizes; on a processor with one thread, or threads would wait."""
     for num_nodes in (20,) if settings.quick else (30, 100, 300, 1000):
         layers = make_layers(minibatch(num_nodes, settings))
         for mode in MODES:
-            actions = {name: _action(layer, mode) for name, layer in layers.items()}
-            times = measure(actions, settings)
+            with nullcontext() if settings.on_gpu else num_threads(1):
+                times = measure({n: _action(one, mode) for n, one in layers.items()}, settings)
             for name, spent in times.items():
                 yield Line(
                     "eager",
@@ -66,21 +68,21 @@ def minibatch(num_nodes: int, settings: Settings) -> Any:
 def make_layers(batch: Any) -> dict[str, Layer]:
     """Make the layers of a minibatch.
 
-    "each time a new batch" reads the tensors of the chain anew in every call, as the first layer of
-    a training step does. `index_add_` sums over clusters, and nothing else.
+    "new batch" reads the tensors of the chain anew in every call, as the first layer of a training
+    step does. `index_add_` sums over clusters, and nothing else.
     """
     x, edges, graph = batch.x, batch.edge_index, batch.batch
     parent, size = batch.haar_tree_0[0].long(), batch.haar_tree_1.shape[1]
     haar, vertex = HaarPooling(0), HaarPooling(0, "vertex")
     conv, topk = (layer.to(x.device) for layer in (GCNConv(COLUMNS, COLUMNS), TopKPooling(COLUMNS)))
     forwards: dict[str, tuple[Callable[[], Tensor], torch.nn.Module]] = {
-        OWN[0]: (lambda: haar(x, batch).x, haar),
-        OWN[1]: (lambda: vertex(x, batch).x, vertex),
-        f"{OWN[0]}, each time a new batch": (lambda: haar(x, dict(batch.tensors)).x, haar),
-        f"{OWN[1]}, each time a new batch": (lambda: vertex(x, dict(batch.tensors)).x, vertex),
         REFERENCE: (lambda: conv(x, edges), conv),
         "TopKPooling": (lambda: topk(x, edges, batch=graph)[0], topk),
         "index_add_": (lambda: x.new_zeros(size, COLUMNS).index_add_(0, parent, x), haar),
+        OWN[1]: (lambda: vertex(x, batch).x, vertex),
+        f"{OWN[1]}, new batch": (lambda: vertex(x, dict(batch.tensors)).x, vertex),
+        OWN[0]: (lambda: haar(x, batch).x, haar),
+        f"{OWN[0]}, new batch": (lambda: haar(x, dict(batch.tensors)).x, haar),
     }
     return {
         name: Layer(forward, [x, *module.parameters()])

@@ -19,7 +19,7 @@ from haarpool import __version__
 from haarpool._files import atomic_write
 from haarpool.bench.measure import Settings, Times
 
-_PACKAGES = ("torch", "torch_geometric", "numpy", "numba", "triton")
+_PACKAGES = ("torch", "torch_geometric", "numpy", "numba")
 COLUMNS = f"{'':58} {'median ms':>10} {'quartiles':>17} {'rounds':>6} {'value':>9}"
 
 
@@ -111,7 +111,7 @@ def describe_machine(settings: Settings) -> dict[str, Any]:
     if settings.on_gpu:
         machine["gpu"] = torch.cuda.get_device_name(settings.device)
     machine |= {"python": platform.python_version(), "haarpool": __version__}
-    for name in _PACKAGES:
+    for name in (*_PACKAGES, "triton") if settings.on_gpu else _PACKAGES:
         try:
             machine[name] = version(name)
         except PackageNotFoundError:
@@ -129,13 +129,15 @@ def _processor() -> str:
 def read_json(path: Path, machine: Mapping[str, Any]) -> list[Any]:
     """Return the lines of an earlier run on the same machine; none if there is no such file.
 
+    What the file says besides does not count, such as Triton on a processor in older files.
+
     Args:
         path: The file.
         machine: What `describe_machine` returned.
     """
     with suppress(OSError, ValueError, KeyError, TypeError):  # no file, or another one
         before = json.loads(path.read_text(encoding="utf-8"))
-        if before["machine"] == dict(machine):
+        if dict(machine).items() <= before["machine"].items():
             return list(before["lines"])
     return []
 
