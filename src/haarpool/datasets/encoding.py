@@ -321,7 +321,9 @@ def _encode(
     if part.kind != "labels":
         with np.errstate(over="ignore"):
             features[:] = values
-        for row, column in np.argwhere(~np.isfinite(features))[:1].tolist():
+        wrong = np.isfinite(features)
+        np.logical_not(wrong, out=wrong)  # ~ would need a second array on Python 3.14
+        for row, column in np.argwhere(wrong)[:1].tolist():
             raise HaarPoolError(
                 f"finite numbers as {part.kind!r} of each {what}, in float32",
                 f"{values[row, column]:g} in {graphs.where(int(owner[row]))} of {graphs.name}",
