@@ -50,6 +50,7 @@ bench: $(VENV)/installed ## measure speed and memory, write results/
 	$(BIN)/haarpool bench
 	$(BIN)/python benchmarks/clustering.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/host_time.py
 
 pages: $(VENV)/installed ## write the report, and the tables of README and docs/, from results/
 	$(BIN)/haarpool reproduce --report
