@@ -138,6 +138,19 @@ def memory_table(measured: Measured) -> str:
     return markdown([["", *peaks], [f"{largest:,} nodes", *texts]])
 
 
+def host_sentence(results: Path) -> str:
+    """Say how much time of Python a layer needs."""
+    rows = json.loads((results / "host_time.json").read_text())["results"]
+    ratios = {row["name"]: row["value"] for row in rows}
+    kinds = ("HaarPooling, haar", "HaarPooling, haar, new batch")
+    same, new = (ratios[f"{k}, 30 nodes, forward + backward, over index_add_"] for k in kinds)
+    return (
+        "Without a GPU the time of the host can be measured alone (`benchmarks/host_time.py`):\n"
+        f"forward and backward of HaarPooling take {same:.1f} times as long as those of "
+        f"`index_add_`,\nand {new:.1f} times with a new batch."
+    )
+
+
 def growth_sentence(measured: Measured) -> str:
     """Say how the time of a transform grows with the number of nodes."""
     line = next(line for line in measured.lines if line["unit"] == "exponent")
@@ -177,6 +190,7 @@ def make_tables(results: Path) -> dict[str, str]:
         "training steps on a GPU": training_table(gpu),
         "memory on a GPU": memory_table(gpu),
         "growth on a GPU": growth_sentence(gpu),
+        "time of the host": host_sentence(results),
         "transforms on a processor": transform_table(processor, SIZES["cpu"]),
         "training steps on a processor": training_table(processor),
     }
