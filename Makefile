@@ -4,18 +4,19 @@ PYTHON ?= python3
 CONSTRAINTS := constraints.txt
 VENV := $(if $(CONSTRAINTS),.venv,.venv-newest)
 BIN := $(VENV)/bin
-PIP_INSTALL := pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
+PIP_INSTALL := pip install --quiet --disable-pip-version-check \
+	$(if $(CONSTRAINTS),--constraint $(CONSTRAINTS),--upgrade --upgrade-strategy eager)
 # One process per core; files stay together until a core has nothing left to do.
 PYTEST := $(BIN)/python -m pytest --numprocesses=logical --dist=worksteal
 # PyTorch Geometric at import, with torch before and since 2.15; the last one on Python 3.13.
 WHEEL_WARNINGS := -W error -W 'ignore:`torch.jit:DeprecationWarning' -W 'ignore:`torch.jit:FutureWarning' -W 'ignore:Failing to pass a value:DeprecationWarning'
 
-.PHONY: help demo check test lint wheel bench pages clean
+.PHONY: help demo check test lint wheel bench pages clean always
 
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
 
-$(VENV)/installed: pyproject.toml $(CONSTRAINTS)
+$(VENV)/installed: pyproject.toml $(if $(CONSTRAINTS),$(CONSTRAINTS),always)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/$(PIP_INSTALL) --editable ".[dev]"
 	@touch $@

@@ -18,7 +18,7 @@ import haarpool as hp
 from haarpool.data import ChainData
 from haarpool.experiments.lines import ResultLines, current_lines
 from haarpool.experiments.table import find_table
-from helpers.commands import run_main
+from helpers.commands import HAARPOOL, run_main, run_process
 from helpers.tolerances import LOOSER, close
 
 FOLDER = Path(__file__).parent / "artefacts"
@@ -151,7 +151,9 @@ def test_saved_graphs_with_chains_are_loaded(old, expected):
 
 
 def test_a_file_of_graphs_with_chains_is_a_dataset(old):
-    assert json.loads(run_main("info", "graphs.pt", "--json").out)["graphs"] == 5
+    """In a process that has not imported their class."""
+    out = run_process(HAARPOOL, "info", "graphs.pt", "--json").out
+    assert json.loads(out)["graphs"] == 5
 
 
 # ---------------------------------------------------------------------- lines of results

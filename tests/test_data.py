@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch._subclasses import FakeTensorMode
 from torch_geometric.data import Batch, Data
 from torch_geometric.data.datapipes import DatasetAdapter
 from torch_geometric.loader import DataLoader
@@ -331,6 +332,55 @@ def test_layers_see_changes_in_place():
         if key.startswith("haar_tree"):
             data[key].copy_(other[key])
     assert torch.equal(pooled(data).x, pooled(other).x)
+
+
+@pytest.mark.parametrize("copied", COPIES[1:])
+def test_layers_see_changes_in_place_of_a_copy(copied):
+    data = CARRIED[1].clone()
+    before = pooled(data).edge_weight.clone()
+    twin = copied(data)
+    twin.haar_edges_1[2:] = 0
+    assert not pooled(twin).edge_weight.any()
+    assert torch.equal(pooled(data).edge_weight, before)
+
+
+def test_layers_see_what_is_written_to_the_tensors():
+    data = CARRIED[1].clone()
+    pooled(data)
+    data.tensors["haar_edges_1"] = data.haar_edges_1[:, :2]
+    assert pooled(data).edge_index.shape == (2, 2)
+    data.tensors["haar_tree_0"] = data.haar_tree_0[:, :-1]
+    with pytest.raises(hp.HaarPoolError, match="one row per node"):
+        pooled(data)
+
+
+def test_what_is_done_with_a_result_does_not_reach_the_next():
+    data = CARRIED[1].clone()
+    for _ in range(2):
+        weight = pooled(data).edge_weight
+        assert not weight.requires_grad
+        weight.requires_grad_()
+        weight.square().sum().backward()
+        assert torch.equal(weight.grad, 2 * weight)
+
+
+def test_a_batch_that_was_read_in_inference_mode_can_be_trained_on():
+    data = CARRIED[1].clone()
+    with torch.inference_mode():
+        first = pooled(data)
+    out = HaarPooling(0)(data.x.clone().requires_grad_(), data)
+    (torch.nn.Linear(1, 1).double()(out.edge_weight[:, None]).sum() + out.x.sum()).backward()
+    assert torch.equal(out.x, first.x)
+
+
+def test_a_batch_that_was_read_with_fake_tensors_can_be_used():
+    data = CARRIED[1].clone()
+    expected = pooled(data.clone())
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        data.chain_tensors.steps(1, skip=True)
+    assert torch.equal(
+        HaarPooling(1)(expected.x, data).x, HaarPooling(1)(expected.x, data.clone()).x
+    )
 
 
 def test_a_chain_is_read_once_unless_its_tensors_are_views():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch_geometric.data import Batch, Data, InMemoryDataset
@@ -36,9 +36,6 @@ class MissingChainError(HaarPoolError, KeyError):
     """A graph does not have the chain tensors of another graph in its batch."""
 
 
-_DERIVED = ("_increments", "_chains")  # what a storage derives from its chain tensors
-
-
 class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
     """The storage of a `ChainData`.
 
@@ -65,33 +62,21 @@ class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
     def chains(self) -> ChainTensors:
         """Return the chains as layers read them; several layers read the same batch."""
         chains: ChainTensors | None = self.__dict__.get("_chains")
-        if chains is None:
-            chains = ChainTensors(self._mapping)
-            if chains.is_view:
-                self._chains = chains
+        # A copy of a storage has a mapping of its own.
+        if chains is None or chains.tensors is not self._mapping or not chains.is_current():
+            self._chains = chains = ChainTensors(self._mapping)
         return chains
 
     def __setitem__(self, key: str, value: Any) -> None:
         if is_chain_key(key):
-            self._forget()
+            self.__dict__.pop("_increments", None)
         super().__setitem__(key, value)
-
-    def __delitem__(self, key: str) -> None:
-        self._forget()
-        super().__delitem__(key)
-
-    def __copy__(self) -> Self:
-        copy: Self = super().__copy__()
-        copy._forget()
-        return copy
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return {key: value for key, value in state.items() if key not in _DERIVED}
-
-    def _forget(self) -> None:
-        for name in _DERIVED:
-            self.__dict__.pop(name, None)
+        state.pop("_increments", None)
+        state.pop("_chains", None)
+        return state
 
     def __getitem__(self, key: str) -> Any:
         try:

@@ -369,7 +369,7 @@ def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | Haa
     estimator._model, estimator._config = model, dict(config)
     try:
         class_values(model.classes, config["data"].get("class_dtype"))
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise folder.damaged(CONFIG, error) from error
     estimator._split = (folder.path / SPLIT).read_text() if folder.has(SPLIT) else "[]"
     return estimator

@@ -115,9 +115,9 @@ def test_layers_called_from_python_beside_gcnconv(monkeypatch):
     lines = list(eager.run(CPU))
     assert len(lines) == 14
     assert {line.value for line in lines} == {1.0, 2.0}
-    line = eager._limit(eager.OWN[0], 30, Times((0.4,)))
+    line = eager._microseconds(eager.OWN[0], 30, Times((0.4,)))
     assert (line.value, line.passed) == (400.0, False)
-    assert eager._limit(eager.OWN[0], 30, Times((0.3,))).passed
+    assert eager._microseconds(eager.OWN[0], 30, Times((0.3,))).passed
 
 
 def test_a_new_batch_each_time_gives_the_same(monkeypatch):

@@ -46,6 +46,20 @@ def test_lines_fit_the_terminal(columns, root):
     assert "TWITTER-Real-Graph-Partial" in run_main("info", COLUMNS=columns).out
 
 
+@pytest.mark.parametrize("columns", [60, 80])
+def test_lines_about_targets_fit_the_terminal(columns, tmp_path):
+    pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")
+    names = ["energy [kcal/mol]", "solubility in water/log"]
+    rows = [f"{'C' * n},{n}.5,-{n}.25" for n in range(1, 9)]
+    (tmp_path / "two.csv").write_text("\n".join([f"smiles,{','.join(names)}", *rows]) + "\n")
+    for targets in ((), ("--target", ",".join(names))):
+        out = run_main("info", tmp_path / "two.csv", *targets, COLUMNS=columns).out
+        assert max(map(len, out.splitlines())) <= columns
+    assert "energy [kcal/mol]: mean: 5.00, min: 1.50, max: 8.50, std: 2.29, missing: 0" in " ".join(
+        out.split()
+    )
+
+
 def test_info_of_a_dataset(root):
     out = run_main("info", "RANDOM", "--root", root).out
     graphs = read_graphs("RANDOM", root)

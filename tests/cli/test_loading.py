@@ -31,6 +31,7 @@ ERRORS = {
     "no file to train": ("train nofile.csv", "'nofile.csv', which does not exist"),
     "no file to predict": ("predict complete nofile.csv", "'nofile.csv', which does not exist"),
     "no such dataset": ("train MUTAH", "did you mean MUTAG?"),
+    "no number of folds": ("train rings --split kfold:x", "got 'kfold:x'"),
     "no file of splits": ("train rings --split no.json", "'no.json', which is no file that exists"),
     "no such root": ("train MUTAG --root nothere", "check --root"),
     "a folder that exists": ("train rings --out taken", "choose another folder, or remove it"),

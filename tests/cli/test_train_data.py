@@ -14,6 +14,8 @@ from torch_geometric.data import Data
 
 from haarpool import datasets
 from haarpool.datasets.download import DownloadError
+from haarpool.report.record import Predictions
+from haarpool.training.run_folder import RunFolder
 from helpers.commands import run_main
 from helpers.files import write_rings_tu
 from helpers.runs import train
@@ -95,6 +97,21 @@ def test_spreadsheets_find_no_formula(table):
         else:
             assert header == ["line", "smiles", "'=value"]
             assert min(float(row[2]) for row in tested) < 0
+
+
+@pytest.mark.usefixtures("blank_report")
+def test_a_class_may_be_named_like_the_cell_of_another():
+    names = ["=A1", "'=A1", "''=A1"]
+    with open("alike.csv", "w", newline="") as file:
+        csv.writer(file).writerows(
+            [("smiles", "kind"), *((f"{'C' * n}", names[n % 3]) for n in range(1, 61))]
+        )
+    run_main("train", "alike.csv", "--target", "kind", *SMALL)
+    _, *tested = read("runs/alike-1/test.csv")
+    assert {row[2] for row in tested} == {f"'{name}" for name in names}
+    data = json.loads(Path("runs/alike-1/config.json").read_text())["data"]
+    true = Predictions.read(RunFolder("runs/alike-1"), data).target
+    assert [f"'{data['classes'][c]}" for c in true] == [row[2] for row in tested]
 
 
 def test_classes_are_in_every_part_by_default(table):

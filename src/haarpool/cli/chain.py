@@ -7,6 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from haarpool.cli.chain_arguments import cluster_features, recipes
+from haarpool.cli.loading import load_for
 from haarpool.cli.parser import DATASET, add_full_recipe, add_output, new_command
 from haarpool.cli.terminal import progress_option, terminal_width, wrap
 from haarpool.errors import HaarPoolError
@@ -48,11 +49,13 @@ def run(arguments: Namespace) -> None:
     """Compute the chains and print how many there are."""
     from haarpool.chains.dataset_chains import precompute
     from haarpool.chains.workers import connected
-    from haarpool.datasets import read_graphs
+    from haarpool.datasets import find_dataset, read_graphs
 
     if arguments.address and not arguments.backend:
         raise HaarPoolError("--backend together with --address", "none", "add --backend dask")
     methods = recipes(arguments)  # checks all of them before the first one is computed
+    find_dataset(arguments.dataset, arguments.root, download=False)  # errors before torch
+    load_for(arguments.dataset, arguments)
     graphs = read_graphs(arguments.dataset, arguments.root)
     features = cluster_features(arguments, graphs)
     results = {}

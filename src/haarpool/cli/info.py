@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from haarpool import __version__
-from haarpool.cli.loading import load_modules
+from haarpool.cli.loading import load_for, load_modules
 from haarpool.cli.parser import DATASET, add_data, new_command, target_columns
 from haarpool.cli.terminal import terminal_width
 
@@ -50,9 +50,11 @@ def run(arguments: Namespace) -> None:
 
 
 def _dataset(arguments: Namespace) -> dict[str, Any]:
-    from haarpool.datasets import read_graphs, summary
+    from haarpool.datasets import find_dataset, read_graphs, summary
     from haarpool.datasets.encoding import Encoding
 
+    find_dataset(arguments.source, arguments.root, download=False)  # errors before torch
+    load_for(arguments.source, arguments)
     names = ("source", "root", "task", "smiles", "strict")
     read = {name: getattr(arguments, name) for name in names}
     targets, columns = target_columns(arguments)
@@ -107,22 +109,30 @@ def _first(value: Any) -> Any:
 
 
 def _lines(value: Any, width: int) -> list[str]:
-    """Return a value as lines of text; a mapping of numbers takes one line."""
-    if isinstance(value, Mapping) and all(isinstance(one, int | float) for one in value.values()):
-        value = [f"{name}: {_text(one)}" for name, one in value.items()]
+    """Return a value as lines of text; of a mapping, each entry that is no number has its own."""
+    if not isinstance(value, Mapping) or all(isinstance(v, int | float) for v in value.values()):
+        return _wrapped(_line(value), width)
+    lines = []
+    for name, one in value.items():
+        text = _line(one)
+        # A name and its path share a line.
+        lines += _wrapped(f"{name}: {text}", width, "  ") if " " in text else [f"{name}: {text}"]
+    return lines
+
+
+def _line(value: Any) -> str:
     if isinstance(value, Mapping):
-        texts = [f"{name}: {', '.join(_lines(one, width))}" for name, one in value.items()]
-        return [line for text in texts for line in _wrapped(text, width, "  ")]
-    if isinstance(value, list | tuple):
-        return _wrapped(", ".join(map(_text, value)) or "none", width)
-    return _wrapped(_text(value), width)
+        value = [f"{name}: {_text(one)}" for name, one in value.items()]
+    return (
+        ", ".join(map(_text, value)) or "none" if isinstance(value, list | tuple) else _text(value)
+    )
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    """Break a text into lines, indented after the first; one with a path stays in one piece."""
-    if os.sep in text:
-        return [text]
-    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    """Break a text into lines, indented after the first; words, such as paths, stay whole."""
+    wrapper = textwrap.TextWrapper(width, subsequent_indent=indent)
+    wrapper.break_on_hyphens = wrapper.break_long_words = False
+    return wrapper.wrap(text) or [""]
 
 
 def _text(value: Any) -> str:

@@ -32,7 +32,8 @@ def load_modules(modules: Iterable[str], arguments: Namespace) -> None:
         arguments: Arguments of the command.
     """
     slow = "torch" in modules and "torch" not in sys.modules
-    if slow and is_main_process() and not getattr(arguments, "quiet", False):
+    shown = slow and is_main_process() and not getattr(arguments, "quiet", False)
+    if shown:
         if sys.stderr.isatty():
             print(_LOADING, end="", file=sys.stderr, flush=True)
         elif hasattr(arguments, "quiet"):
@@ -42,8 +43,19 @@ def load_modules(modules: Iterable[str], arguments: Namespace) -> None:
             for module in modules:
                 import_module(module)
         finally:
-            if slow:
+            if shown:
                 _clear_line()
+
+
+def load_for(source: str | None, arguments: Namespace) -> None:
+    """Import what a dataset needs: torch for a `.pt` file.
+
+    Args:
+        source: The dataset.
+        arguments: Arguments of the command.
+    """
+    if str(source).lower().endswith(".pt"):
+        load_modules(("torch", "torch_geometric.data"), arguments)
 
 
 @contextmanager

@@ -82,7 +82,12 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
 
 def check_rule(rule: str) -> None:
     """Raise an error unless `make_splits` knows a rule, or the rule is a file."""
-    if rule in ("random", "stratified", "scaffold", "given") or rule.partition(":")[0] == "kfold":
+    if rule in ("random", "stratified", "scaffold", "given"):
+        return
+    if rule.partition(":")[0] == "kfold":
+        if (num_folds(rule) or 0) < 3:
+            expected, remedy = "split=kfold:K with K >= 3", "pass for example split=kfold:10"
+            raise HaarPoolError(expected, f"{rule!r}", remedy)
         return
     path = Path(rule)
     if path.is_file():
@@ -198,10 +203,7 @@ def _by_class(graphs: Graphs, order: Ints, counts: Ints, sizes: Sequence[Ints]) 
 
 def _folds(rule: str, graphs: Graphs, labelled: Ints, seed: int, repeat: int) -> list[Split]:
     k = num_folds(rule)
-    if k is None or k < 3:
-        raise HaarPoolError(
-            "split=kfold:K with K >= 3", f"{rule!r}", "pass for example split=kfold:10"
-        )
+    assert k is not None  # see `check_rule`
     if len(labelled) < k:
         raise HaarPoolError(
             f"at least {k} graphs with a label for split={rule}",

@@ -39,7 +39,8 @@ def safe_cells(cells: Iterable[Any]) -> list[Any]:
     """Return the cells of a row to write so that spreadsheet programs read no formula.
 
     Text that starts with =, +, -, @, a tab or a carriage return gets an apostrophe in front, unless
-    it is a number or a single character.
+    it is a number or a single character. So does such text behind apostrophes: no two texts become
+    the same.
 
     Args:
         cells: Text and numbers.
@@ -52,9 +53,8 @@ def safe_cells(cells: Iterable[Any]) -> list[Any]:
 
 
 def _is_formula(cell: Any) -> bool:
-    if not isinstance(cell, str) or len(cell) < 2 or cell[0] not in FORMULA:
-        return False
-    return as_number(cell) is None
+    text = cell.lstrip("'") if isinstance(cell, str) else ""
+    return len(text) > 1 and text[0] in FORMULA and as_number(text) is None
 
 
 class Row(NamedTuple):

@@ -85,7 +85,6 @@ class ChainTensors:
     Attributes:
         start: (K+2, G) first node of each graph on each level.
         trees: K+1 tensors (9, N_j), see `Tree`.
-        is_view: Whether both are the given tensors and no copies, so that changes are seen here.
 
     Example:
         >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
@@ -98,12 +97,9 @@ class ChainTensors:
             raise missing_chain(tensors)
         self.tensors, self.start = tensors, tensors[START]
         levels = range(self.start.shape[0] - 1)
-        trees = [self._read("tree", j) for j in levels]
         # A graph of an `InMemoryDataset` has views of longer tensors; kernels read whole ones.
-        self.trees = tuple([tree.contiguous() for tree in trees])
-        self.is_view = self.start.is_contiguous() and all(map(is_, trees, self.trees))
+        self.trees = tuple([self._read("tree", j).contiguous() for j in levels])
         self._steps: dict[tuple[int, bool, bool], Steps] = {}
-        self._graphs: dict[tuple[int, bool], tuple[Tensor, Tensor, Tensor]] = {}
         self.check_level(level)
 
     @classmethod
@@ -134,6 +130,15 @@ class ChainTensors:
         parts = [chain_tensors(chain, edges=False) for chain in chains]
         return cls(concatenate(parts)).to(device or "cpu")
 
+    def is_current(self) -> bool:
+        """Return whether the tensors are still those that were read, and no copies of them."""
+        keys = _tree_keys(len(self.trees))
+        return (
+            self.tensors.get(START) is self.start
+            and self.start.is_contiguous()
+            and all(map(is_, map(self.tensors.get, keys), self.trees))
+        )
+
     def check_level(self, level: int) -> None:
         """Raise an error unless the chains have a level."""
         if level > self.num_levels:
@@ -153,10 +158,14 @@ class ChainTensors:
             single: One step only.
         """
         key = level, skip, single
-        if key not in self._steps:
-            trees = self.trees[level : level + 2] if single else self.trees[level:]
-            self._steps[key] = Steps(self.start[level:], list(trees), skip, single, {})
-        return self._steps[key]
+        if key in self._steps:
+            return self._steps[key]
+        start = self.start[level:]
+        trees = self.trees[level : level + 2] if single else self.trees[level:]
+        steps = Steps(start, list(trees), skip, single, {})
+        if not torch.compiler.is_compiling() and _is_same_kind(start, self.start):
+            self._steps[key] = steps
+        return steps
 
     def to(self, device: torch.device | str) -> ChainTensors:
         """Return the same chains on another device."""
@@ -173,21 +182,14 @@ class ChainTensors:
         Returns:
             (2, E_j) edges without self-loops, (E_j,) their weights, (N_j,) graph of each node.
         """
-        edges, weights, graph = self._coarse_views(level, dtype)
-        return edges, weights.to(dtype), graph.long()
+        edges, weights = self._read("edges", level)[:2], self.coarse_weights(level, dtype)
+        return edges, weights.to(dtype), self.trees[level][Tree.GRAPH].long()
 
     def coarse_weights(self, level: int, dtype: torch.dtype) -> Tensor:
         """Return (E_j,) weights of the coarse graph: float64 if the signal is, else float32."""
-        return self._coarse_views(level, dtype)[1]
-
-    def _coarse_views(self, level: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-        """Return edges, weights and graphs of a level as views; nothing is copied."""
-        key = level, dtype == torch.float64
-        if key not in self._graphs:
-            edges = self._read("edges", level)
-            weights = edges.view(dtype)[2] if key[1] else edges.view(torch.float32)[3, ::2]
-            self._graphs[key] = edges[:2], weights, self.trees[level][Tree.GRAPH]
-        return self._graphs[key]
+        edges = self._read("edges", level)
+        # Views: nothing is copied.
+        return edges.view(dtype)[2] if dtype == torch.float64 else edges.view(torch.float32)[3, ::2]
 
     def _read(self, kind: str, level: int) -> Tensor:
         try:
@@ -232,6 +234,11 @@ class ChainTensors:
     def __repr__(self) -> str:
         graphs = f"{self.num_graphs} graph{'s' * (self.num_graphs != 1)}"
         return f"TransformPlan({graphs}: {' -> '.join(map(str, self.sizes))}, {self.device})"
+
+
+def _is_same_kind(view: Tensor, tensor: Tensor) -> bool:
+    """Return whether other calls can use a view: in some modes of torch only calls inside can."""
+    return type(view) is type(tensor) and view.is_inference() == tensor.is_inference()
 
 
 TransformPlan = ChainTensors  # the name for users of transforms
@@ -287,6 +294,11 @@ def concatenate(parts: Sequence[TensorDict]) -> TensorDict:
             total = total + increment[key]
         batch[key] = torch.cat(values, -1)
     return batch
+
+
+@cache
+def _tree_keys(number: int) -> tuple[str, ...]:
+    return tuple(f"haar_tree_{j}" for j in range(number))
 
 
 @cache

@@ -65,8 +65,8 @@ class Predictions:
             repeat, graph = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2).T
             if data["task"] == "classification":
                 names = data["classes"]
-                number = {cell: c for c, cell in enumerate(safe_cells(names))}
-                number |= {name: c for c, name in enumerate(names)}  # as version 0.1.0 wrote them
+                number = {name: c for c, name in enumerate(names)}  # as version 0.1.0 wrote them
+                number |= {cell: c for c, cell in enumerate(safe_cells(names))}
                 classes = np.array([[number[name] for name in row[2:4]] for row in rows], np.int64)
                 return cls(repeat, graph, *classes.reshape(-1, 2).T)
             width = len(data["target_names"])

@@ -251,7 +251,7 @@ def _folder_errors(path: str | PathLike[str]) -> Iterator[None]:
         yield
     except OSError as error:
         raise HaarPoolError(
-            "a folder for the run", f"{path} ({error})", "choose another folder"
+            "a folder for the run", f"{path} ({error.strerror})", "choose another folder"
         ) from error
 
 

@@ -32,7 +32,7 @@ def _private(name: str, kind: type, *arguments: Any) -> Any:
     try:
         function = getattr(import_module(module), attribute)
         return function if isinstance(function(*arguments), kind) else None
-    except (AttributeError, ImportError, TypeError):
+    except (AttributeError, ImportError, RuntimeError, TypeError, ValueError):
         return None
 
 

@@ -10,6 +10,7 @@ once; in a call it looks at the signals only.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import count
 from typing import Any
 
 import torch
@@ -18,8 +19,9 @@ from triton.runtime import JITFunction
 
 from haarpool.haar.kernels._torch_internals import DirectLaunch, direct_launch
 
-# Numbers of different kinds of arguments: a number is hashed faster than what it stands for.
+# A number for each kind of arguments, for a short key in each launch.
 _numbers: dict[tuple[Any, ...], int] = {}
+_next_number = count()
 _variants: dict[tuple[Any, ...], DirectLaunch] = {}
 
 
@@ -35,7 +37,7 @@ class Launch:
     def __init__(self, grid: tuple[int, int], *arguments: Any, **constants: Any) -> None:
         self.grid, self.arguments, self.constants = grid, arguments, constants
         kinds = (*_kinds(arguments), *constants.values())
-        self._number = _numbers.setdefault(kinds, len(_numbers))
+        self._number = _numbers.setdefault(kinds, next(_next_number))
 
     def __call__(self, kernel: Any, *signals: Tensor | None) -> None:
         """Launch a kernel on the device of its first signal."""
