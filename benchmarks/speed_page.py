@@ -147,7 +147,7 @@ def host_sentence(results: Path) -> str:
     return (
         "Without a GPU the time of the host can be measured alone (`benchmarks/host_time.py`):\n"
         f"forward and backward of HaarPooling take {same:.1f} times as long as those of "
-        f"`index_add_`,\nand {new:.1f} times with a new batch."
+        f"`index_add_`\non three nodes, and {new:.1f} times with a new batch."
     )
 
 

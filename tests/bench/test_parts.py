@@ -1,5 +1,6 @@
 """What the parts measure: the layers, the large chains, the growth."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -112,12 +113,18 @@ def test_layers_called_from_python_beside_gcnconv(monkeypatch):
         return {name: Times((0.8 if name == eager.REFERENCE else 0.4,)) for name in actions}
 
     monkeypatch.setattr(eager, "measure", measure)
-    lines = list(eager.run(CPU))
+    lines = list(eager.lines(CPU))
     assert len(lines) == 14
     assert {line.value for line in lines} == {1.0, 2.0}
     line = eager._microseconds(eager.OWN[0], 30, Times((0.4,)))
     assert (line.value, line.passed) == (400.0, False)
     assert eager._microseconds(eager.OWN[0], 30, Times((0.3,))).passed
+
+
+def test_layers_called_from_python_in_a_process_of_their_own():
+    before = dict(os.environ)
+    assert len(list(eager.run(CPU))) == 14
+    assert dict(os.environ) == before
 
 
 def test_a_new_batch_each_time_gives_the_same(monkeypatch):

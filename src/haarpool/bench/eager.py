@@ -6,6 +6,7 @@ At these sizes a GPU waits for Python, so this is the time of the host.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
@@ -20,7 +21,7 @@ from torch_geometric.nn import GCNConv, TopKPooling
 from torch_geometric.utils import from_networkx
 
 from haarpool.bench.layers import COLUMNS, Layer
-from haarpool.bench.measure import Action, Settings, Times, measure
+from haarpool.bench.measure import Action, Settings, Times, in_new_process, measure
 from haarpool.bench.results import Line
 from haarpool.data import AddHaarChain
 from haarpool.nn import HaarPooling
@@ -33,7 +34,31 @@ MODES = ("forward", "forward + backward")
 LIMIT_US = 350.0  # of forward + backward on an H200
 
 
+# The C library of Linux then keeps freed memory. Without it, to map memory again takes most of the
+# time of GCNConv.
+KEEP_MEMORY = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(2**31))
+
+
 def run(settings: Settings) -> Iterator[Line]:
+    """Yield the lines of all sizes; on a processor from a process that keeps its memory."""
+    if settings.on_gpu:
+        yield from lines(settings)
+        return
+    before = {name: os.environ.get(name) for name in KEEP_MEMORY}
+    os.environ.update(KEEP_MEMORY)
+    try:
+        yield from in_new_process(_all_lines, settings)
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            os.environ.update({} if value is None else {name: value})
+
+
+def _all_lines(settings: Settings) -> list[Line]:
+    return list(lines(settings))
+
+
+def lines(settings: Settings) -> Iterator[Line]:
     """Yield the lines of all sizes; on a processor with one thread, or threads would wait."""
     for num_nodes in (20,) if settings.quick else (30, 100, 300, 1000):
         layers = make_layers(minibatch(num_nodes, settings))
