@@ -79,8 +79,8 @@ def test_same_as_the_reference(kernels, skip, single, data):
     arguments = steps(batch, level, skip, single)
     for dtype in TYPES:
         x, c = (random(rows, 3, dtype) for rows in matrix.shape)
-        assert close(kernels.analysis(x, *arguments), matrix.T @ x.double().numpy(), dtype)
-        assert close(kernels.synthesis(c, *arguments), matrix @ c.double().numpy(), dtype)
+        assert close(kernels.analysis(x, arguments), matrix.T @ x.double().numpy(), dtype)
+        assert close(kernels.synthesis(c, arguments), matrix @ c.double().numpy(), dtype)
 
 
 SIZES = [*range(1, 10), *range(62, 70), 100, 127, 128, 129, 132, 200, 257]
@@ -95,12 +95,12 @@ def test_sizes_of_clusters_and_columns(kernels, columns, measure):
     for skip, single in ((False, False), (True, False), (False, True), (True, True)):
         arguments = steps([chain, chain], level, skip, single)
         x = random(2 * sum(SIZES), columns, torch.float32)
-        coefficients = portable.analysis(x.double(), *arguments)
+        coefficients = portable.analysis(x.double(), arguments)
         c = coefficients.float()
-        signal = portable.synthesis(c.double(), *arguments)
+        signal = portable.synthesis(c.double(), arguments)
         for dtype in TYPES:
-            assert close(kernels.analysis(x.to(dtype), *arguments), coefficients, dtype)
-            assert close(kernels.synthesis(c.to(dtype), *arguments), signal, dtype)
+            assert close(kernels.analysis(x.to(dtype), arguments), coefficients, dtype)
+            assert close(kernels.synthesis(c.to(dtype), arguments), signal, dtype)
 
 
 @each_type
@@ -114,12 +114,12 @@ def test_long_clusters_lose_no_digits(kernels, dtype):
     details = np.sqrt((later - 1) / later) * (exact[:-1] - sums[1:] / (later - 1))
     coarse = sums[:1] / np.sqrt(np.longdouble(size))
     bound = {torch.float32: 2e-6, torch.float64: 5e-14}[dtype]
-    c = kernels.analysis(x, *steps(chain, single=True))
+    c = kernels.analysis(x, steps(chain, single=True))
     assert np.abs(c[1:].numpy() - details).max() <= bound
     assert np.abs(c[:1].numpy() / coarse - 1).max() <= bound
-    pooled = kernels.analysis(x, *steps(chain, skip=True, single=True))
+    pooled = kernels.analysis(x, steps(chain, skip=True, single=True))
     assert np.abs(pooled.numpy() / coarse - 1).max() <= bound
-    back = kernels.synthesis(c, *steps(chain, single=True))
+    back = kernels.synthesis(c, steps(chain, single=True))
     assert (back - x).abs().max() <= 2 * bound
 
 
@@ -130,15 +130,15 @@ def test_infinite_numbers_stay_in_their_cluster(kernels):
         for cluster in range(6):
             x = random(len(parents), 3)
             inside = parents == cluster
-            expected = kernels.analysis(x, *steps(chain, single=True))
+            expected = kernels.analysis(x, steps(chain, single=True))
             x[inside] = value
-            c = kernels.analysis(x, *steps(chain, single=True))
+            c = kernels.analysis(x, steps(chain, single=True))
             changed = ~c.isfinite().all(1)
             assert changed.sum() == inside.sum()
             assert torch.equal(c[~changed], expected[~changed])
-            pooled = kernels.analysis(x, *steps(chain, skip=True, single=True))
+            pooled = kernels.analysis(x, steps(chain, skip=True, single=True))
             assert (~pooled.isfinite()).all(1).tolist() == [i == cluster for i in range(6)]
-            back = kernels.synthesis(c, *steps(chain, single=True))
+            back = kernels.synthesis(c, steps(chain, single=True))
             assert torch.equal(back.isfinite().all(1), ~inside)
 
 
@@ -178,8 +178,8 @@ def test_lists_without_rows(kernels, dtype):
 
 
 def all_maps(kernels, arguments, x, rows):
-    c = kernels.analysis(x, *arguments)
-    return c, kernels.synthesis(c, *arguments), kernels.gather_sum(x, *rows)
+    c = kernels.analysis(x, arguments)
+    return c, kernels.synthesis(c, arguments), kernels.gather_sum(x, *rows)
 
 
 @pytest.mark.parametrize("cluster_sizes", [[7, 1, 4] * 40, [3, 400, 5]], ids=["many", "one"])

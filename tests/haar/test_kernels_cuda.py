@@ -78,11 +78,11 @@ class TestKernels:
             there = chains.to(DEVICE).steps(level, skip=skip, single=single)
             here = chains.steps(level, skip=skip, single=single)
             x = random(chains.sizes[level], columns, dtype)
-            expected = portable.analysis(x.double(), *here)
-            assert close(kernels.analysis(x.to(DEVICE), *there), expected, dtype)
+            expected = portable.analysis(x.double(), here)
+            assert close(kernels.analysis(x.to(DEVICE), there), expected, dtype)
             c = random(len(expected), columns, dtype)
-            expected = portable.synthesis(c.double(), *here)
-            assert close(kernels.synthesis(c.to(DEVICE), *there), expected, dtype)
+            expected = portable.synthesis(c.double(), here)
+            assert close(kernels.synthesis(c.to(DEVICE), there), expected, dtype)
 
     @each_regime
     def test_same_as_portable(self, cuda, graph_nodes):
@@ -117,8 +117,8 @@ class TestKernels:
         batch = ChainTensors.from_chains([random_chain([5, 3, 1])]).to(DEVICE)
         arguments = batch.steps(0, skip=True, single=False)
         x, kernels = random(5, 3, torch.float16).to(DEVICE), cuda()
-        expected = kernels.analysis(x.float(), *arguments)
-        assert torch.equal(kernels.analysis(x, *arguments), expected.half())
+        expected = kernels.analysis(x.float(), arguments)
+        assert torch.equal(kernels.analysis(x, arguments), expected.half())
 
     @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # 0 * inf in numpy
     @pytest.mark.parametrize("graph_nodes", [ONLY_LARGE, ONLY_SMALL])
@@ -128,14 +128,14 @@ class TestKernels:
         chain = ChainTensors.from_chains([Chain.from_parents([parents])]).to(DEVICE)
         arguments = chain.steps(0, skip=False, single=True)
         x = random(14, 2).to(DEVICE)
-        expected = kernels.analysis(x, *arguments)
+        expected = kernels.analysis(x, arguments)
         for cluster, value in ((0, np.inf), (1, np.nan)):
             inside = torch.from_numpy(parents == cluster).to(DEVICE)
-            c = kernels.analysis(x.masked_fill(inside[:, None], value), *arguments)
+            c = kernels.analysis(x.masked_fill(inside[:, None], value), arguments)
             changed = ~c.isfinite().all(1)
             assert changed.sum() == inside.sum()
             assert torch.equal(c[~changed], expected[~changed])
-            back = kernels.synthesis(c, *arguments)
+            back = kernels.synthesis(c, arguments)
             assert torch.equal(back.isfinite().all(1), ~inside)
 
     @pytest.mark.parametrize("list_entries", [0, 10**6])
@@ -180,8 +180,8 @@ class TestKernels:
             for buffer, tree in zip(there.trees, chains.trees, strict=True):
                 buffer.copy_(tree)
             for _ in range(2):
-                result = kernels.analysis(x.to(DEVICE), *there.steps(0, skip=False, single=False))
+                result = kernels.analysis(x.to(DEVICE), there.steps(0, skip=False, single=False))
                 if DEVICE == "cuda":
                     torch.cuda.synchronize()
-            expected = portable.analysis(x, *chains.steps(0, skip=False, single=False))
+            expected = portable.analysis(x, chains.steps(0, skip=False, single=False))
             assert close(result, expected)

@@ -263,7 +263,7 @@ def test_the_direct_launch_passes_what_triton_passes(launches, monkeypatch):
 
     monkeypatch.setattr(Launch, "__call__", call_twice)
     x, (tree, *_) = signal().float(), PLAN.trees
-    cuda.analysis(x, *PLAN.steps(0))  # with tuples
+    cuda.analysis(x, PLAN.steps(0))  # with tuples
     cuda.gather_sum(x, tree[0], None, None)
     assert len(launches) == 4
     for public, direct in zip(launches[::2], launches[1::2], strict=True):

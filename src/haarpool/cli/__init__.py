@@ -15,9 +15,8 @@ from typing import Any
 
 from haarpool.cli.flags import with_flags
 from haarpool.cli.loading import Terminated, handle_signals, load_modules, raise_interrupt
-from haarpool.cli.output import PrintableOutput, system_error
 from haarpool.cli.parser import make_parser
-from haarpool.cli.terminal import print_note
+from haarpool.cli.terminal import PrintableOutput, print_note, system_error
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import textwrap
 from argparse import Namespace
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -14,7 +13,7 @@ from typing import Any
 from haarpool import __version__
 from haarpool.cli.loading import load_for, load_modules
 from haarpool.cli.parser import DATASET, add_data, new_command, target_columns
-from haarpool.cli.terminal import terminal_width
+from haarpool.cli.terminal import wrap
 
 _PACKAGES = (
     "haarpool", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit", "grakel",
@@ -43,7 +42,7 @@ def run(arguments: Namespace) -> None:
         about = {name: _first(value) for name, value in about.items()}
     width = max(map(len, about))
     for name, value in about.items():
-        lines = _lines(value, max(terminal_width() - width - 2, 20))
+        lines = _lines(value, width + 2)
         print(f"{name:{width}}  {lines[0]}")
         for line in lines[1:]:
             print(f"{'':{width}}  {line}")
@@ -108,15 +107,15 @@ def _first(value: Any) -> Any:
     return value
 
 
-def _lines(value: Any, width: int) -> list[str]:
+def _lines(value: Any, indent: int) -> list[str]:
     """Return a value as lines of text; of a mapping, each entry that is no number has its own."""
     if not isinstance(value, Mapping) or all(isinstance(v, int | float) for v in value.values()):
-        return _wrapped(_line(value), width)
+        return wrap(_line(value), indent)
     lines = []
     for name, one in value.items():
         text = _line(one)
         # A name and its path share a line.
-        lines += _wrapped(f"{name}: {text}", width, "  ") if " " in text else [f"{name}: {text}"]
+        lines += wrap(f"{name}: {text}", indent, "  ") if " " in text else [f"{name}: {text}"]
     return lines
 
 
@@ -126,13 +125,6 @@ def _line(value: Any) -> str:
     return (
         ", ".join(map(_text, value)) or "none" if isinstance(value, list | tuple) else _text(value)
     )
-
-
-def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    """Break a text into lines, indented after the first; words, such as paths, stay whole."""
-    wrapper = textwrap.TextWrapper(width, subsequent_indent=indent)
-    wrapper.break_on_hyphens = wrapper.break_long_words = False
-    return wrapper.wrap(text) or [""]
 
 
 def _text(value: Any) -> str:

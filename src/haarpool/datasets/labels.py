@@ -121,7 +121,7 @@ def class_values(names: Sequence[str], dtype: str | None = None) -> NDArray[Any]
 
 def _is_missing_value(label: Any) -> bool:
     try:
-        return label is None or not label == label  # noqa: SIM201  # NaN differs from itself
+        return label is None or bool(label != label)  # NaN differs from itself
     except TypeError:  # pandas.NA
         return True
 

@@ -152,10 +152,13 @@ def _run(name: str, x: Tensor, arguments: Arguments) -> Tensor:
     # torch.autograd.grad(..., is_grads_batched=True) has tensors that only torch can compute with.
     batched = internals.is_legacy_batched(x)
     kernels = _kernels("portable" if batched else x.device.type)
-    if name == "gather_sum":
-        arguments = arguments[:3]
     work = x.float() if x.dtype in (torch.float16, torch.bfloat16) and not kernels.HALF else x
-    result: Tensor = getattr(kernels, name)(work.contiguous(), *arguments)
+    result: Tensor
+    if name == "gather_sum":
+        result = kernels.gather_sum(work.contiguous(), *arguments[:3])
+    else:
+        steps = arguments if isinstance(arguments, Steps) else Steps._make((*arguments, {}))
+        result = getattr(kernels, name)(work.contiguous(), steps)
     return result if work is x else result.to(x.dtype)
 
 

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from haarpool.haar.chain_tensors import Tree
+from haarpool.haar.chain_tensors import Steps, Tree
 from haarpool.haar.kernels import cpu_loops
 from haarpool.haar.kernels.layout import detail_base, level_size
 
@@ -33,15 +33,9 @@ Array = NDArray[Any]
 _NO_TREE = np.empty((len(Tree), 0), np.int32)
 
 
-def analysis(
-    x: Tensor,
-    start: Tensor,
-    trees: Sequence[Tensor],
-    skip: bool,
-    single: bool,
-    prepared: object = None,
-) -> Tensor:
+def analysis(x: Tensor, steps: Steps) -> Tensor:
     """Climb the chain, see `haarpool.haar.operators.analysis`."""
+    start, trees, skip, single, _ = steps
     signal, levels = _array(x), _Levels(start, trees, skip, single)
     out = np.empty((level_size(start, trees, int(skip)), x.shape[1]), signal.dtype)
     above = [*levels.scratch(signal), out]
@@ -56,15 +50,9 @@ def analysis(
     return torch.from_numpy(out)
 
 
-def synthesis(
-    c: Tensor,
-    start: Tensor,
-    trees: Sequence[Tensor],
-    skip: bool,
-    single: bool,
-    prepared: object = None,
-) -> Tensor:
+def synthesis(c: Tensor, steps: Steps) -> Tensor:
     """Descend the chain, see `haarpool.haar.operators.synthesis`."""
+    start, trees, skip, single, _ = steps
     coefficients, levels = _array(c), _Levels(start, trees, skip, single)
     out = np.empty((level_size(start, trees, 0), c.shape[1]), coefficients.dtype)
     below = [out, *levels.scratch(coefficients)]

@@ -17,7 +17,7 @@ import triton.language as tl
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from haarpool.haar.chain_tensors import Tree
+from haarpool.haar.chain_tensors import Steps, Tree
 from haarpool.haar.kernels import triton_graphs, triton_levels, triton_rows
 from haarpool.haar.kernels._torch_internals import version
 from haarpool.haar.kernels.launch import Launch
@@ -48,20 +48,13 @@ class Tuning(NamedTuple):
 TUNING = Tuning()
 
 
-def analysis(
-    x: Tensor,
-    start: Tensor,
-    trees: Sequence[Tensor],
-    skip: bool,
-    single: bool,
-    prepared: Prepared | None = None,
-) -> Tensor:
+def analysis(x: Tensor, steps: Steps) -> Tensor:
     """Climb the chain, see `haarpool.haar.operators.analysis`."""
-    work = _prepare(x, start, trees, skip, single, prepared)
-    out = x.new_empty(work.sizes[int(skip)], work.columns)
+    work = _prepare(x, steps)
+    out = x.new_empty(work.sizes[int(work.skip)], work.columns)
     scratch = work.scratch(x)
     for step in range(work.num_large):
-        coarse = out if single else work.signal(scratch, step)
+        coarse = out if work.single else work.signal(scratch, step)
         _climb_large(work, step, x, coarse, out)
         x = coarse
     if work.small is not None:
@@ -69,23 +62,16 @@ def analysis(
     return out
 
 
-def synthesis(
-    c: Tensor,
-    start: Tensor,
-    trees: Sequence[Tensor],
-    skip: bool,
-    single: bool,
-    prepared: Prepared | None = None,
-) -> Tensor:
+def synthesis(c: Tensor, steps: Steps) -> Tensor:
     """Descend the chain, see `haarpool.haar.operators.synthesis`."""
-    work = _prepare(c, start, trees, skip, single, prepared)
+    work = _prepare(c, steps)
     out = c.new_empty(work.sizes[0], work.columns)
     scratch = work.scratch(c)
     if work.small is not None:
         y = work.signal(scratch, work.num_large - 1) if work.num_large else out
         work.small(triton_graphs.descend_graphs, c, y, scratch)
     for step in range(work.num_large - 1, -1, -1):
-        coarse = c if single else work.signal(scratch, step)
+        coarse = c if work.single else work.signal(scratch, step)
         y = work.signal(scratch, step - 1) if step else out
         _descend_large(work, step, coarse, y, c)
     return out
@@ -156,31 +142,22 @@ class _Work(NamedTuple):
         return not (self.skip and step == 0)
 
 
-# What was prepared for some steps of a chain, by number of columns and type of the signal.
-Prepared = dict[tuple[int, torch.dtype], _Work]
-
-
-def _prepare(
-    x: Tensor,
-    start: Tensor,
-    trees: Sequence[Tensor],
-    skip: bool,
-    single: bool,
-    prepared: Prepared | None,
-) -> _Work:
+def _prepare(x: Tensor, steps: Steps) -> _Work:
     """Prepare all launches of a call, or take what was prepared for an earlier one."""
-    prepared, key = {} if prepared is None else prepared, (x.shape[1], x.dtype)
-    if key not in prepared:
-        prepared[key] = _new_work(x, start, trees, skip, single)
-    return prepared[key]
+    key = x.shape[1], x.dtype
+    work: _Work | None = steps.prepared.get(key)
+    if work is None:
+        work = steps.prepared[key] = _new_work(x, steps)
+    return work
 
 
-def _new_work(x: Tensor, start: Tensor, trees: Sequence[Tensor], skip: bool, single: bool) -> _Work:
+def _new_work(x: Tensor, steps: Steps) -> _Work:
+    start, trees, skip, single, _ = steps
     if start.stride(1) != 1 and start.shape[1] > 1:
         start = start.contiguous()
-    steps = 1 if single else len(trees)
-    sizes = [tree.shape[1] for tree in trees[: steps + 1]]
-    sizes += [start.shape[1]] * (steps + 1 - len(sizes))  # the graphs
+    num_steps = 1 if single else len(trees)
+    sizes = [tree.shape[1] for tree in trees[: num_steps + 1]]
+    sizes += [start.shape[1]] * (num_steps + 1 - len(sizes))  # the graphs
     # A program per graph is fastest for minibatches. Of large graphs it has the last levels.
     is_large = sizes[0] > TUNING.graph_nodes * start.shape[1]
     limit = min(TUNING.last_nodes if is_large else TUNING.graph_nodes, TUNING.graph_nodes)

@@ -13,14 +13,13 @@ two long sums, so that no digits are lost by cancellation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag, pad
 
-from haarpool.haar.chain_tensors import Tree
+from haarpool.haar.chain_tensors import Steps, Tree
 from haarpool.haar.kernels.layout import detail_base, first_members, level_size
 
 HALF = False  # types of 16 bits are computed in float32
@@ -28,15 +27,9 @@ CAPTURABLE = False  # the host reads the size of the largest cluster
 _BLOCK = 16  # rows that are added one after the other
 
 
-def analysis(
-    x: Tensor,
-    start: Tensor,
-    trees: Sequence[Tensor],
-    skip: bool,
-    single: bool,
-    prepared: object = None,
-) -> Tensor:
+def analysis(x: Tensor, steps: Steps) -> Tensor:
     """Climb the chain, see `haarpool.haar.operators.analysis`."""
+    start, trees, skip, single, _ = steps
     # Members without a detail write to a last row, which is dropped.
     out = x.new_empty(level_size(start, trees, int(skip)) + 1, x.shape[1])
     base = detail_base(start, trees, skip, single)
@@ -58,20 +51,14 @@ def analysis(
     return out[:-1]
 
 
-def synthesis(
-    c: Tensor,
-    start: Tensor,
-    trees: Sequence[Tensor],
-    skip: bool,
-    single: bool,
-    prepared: object = None,
-) -> Tensor:
+def synthesis(c: Tensor, steps: Steps) -> Tensor:
     """Descend the chain, see `haarpool.haar.operators.synthesis`."""
+    start, trees, skip, single, _ = steps
     base = detail_base(start, trees, skip, single)
-    steps = trees[:1] if single else trees
+    chosen = trees[:1] if single else trees
     x = c[: level_size(start, trees, 1)] if single else c[base.long()]
-    for step in range(len(steps) - 1, -1, -1):
-        tree = steps[step]
+    for step in range(len(chosen) - 1, -1, -1):
+        tree = chosen[step]
         if skip and step == 0:
             weight = tree[Tree.MASS].to(x.dtype) / tree[Tree.TOTAL]
             x = gather_sum(x, tree[Tree.PARENT], None, weight.sqrt())
