@@ -166,7 +166,10 @@ def layers(device: str = "cpu") -> dict[str, str]:
         model = build_model(arch, columns, 2).to(device)
         transform = model.transform(seed=0) or (lambda data: data)
         batch = Batch.from_data_list([transform(dataset[i]) for i in range(30)]).to(device)
-        loss = model.loss(model(batch), batch.y)
+        output, auxiliary = model.output_and_auxiliary(batch)
+        loss = model.loss(output, batch.y)
+        if auxiliary is not None:
+            loss = loss + auxiliary
         loss.backward()
         gradients = [p.grad for p in model.parameters() if p.grad is not None]
         hashes[f"network {arch}"] = digest([loss, *gradients])

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from haarpool.nn.architecture import LINEAR
 
 from haarpool.datasets import read_graphs
 from haarpool.errors import HaarPoolError
@@ -12,8 +13,7 @@ from haarpool.experiments.lines import network_config
 from haarpool.experiments.published import TABLE1
 from haarpool.experiments.table import NO_POOLING, TABLES, find_table
 from haarpool.nn import build_model
-from haarpool.nn.architecture import LINEAR
-from haarpool.nn.haar_architecture import parse_architecture
+from haarpool.nn.strings.architecture import parse_architecture
 from haarpool.training.presets import preset
 
 TABLE = find_table("table1")

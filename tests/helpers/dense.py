@@ -5,8 +5,8 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.utils import to_dense_adj, to_undirected
 
-from haarpool.nn.peers.dense_batch import to_dense
-from haarpool.nn.pooling_output import PoolingOutput
+from haarpool.nn.layers.dense_batch import to_dense
+from haarpool.nn.layers.pooling_output import PoolingOutput
 
 WIDTH = 5
 

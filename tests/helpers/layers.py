@@ -11,7 +11,7 @@ from torch_geometric.data import Batch, Data
 import haarpool as hp
 from haarpool.data import ChainData
 from haarpool.nn import HaarConv, HaarPooling, HaarReadout, HaarUnpooling
-from haarpool.nn.readout import STATISTICS
+from haarpool.nn.layers.readout import STATISTICS
 from helpers.strategies import chains
 
 DOMAINS = ["haar", "vertex"]

@@ -1,11 +1,16 @@
 """Weighted graphs for tests of networks, and a look at what passes through a module."""
 
+from typing import Any
+
 import torch
 from torch_geometric.data import Batch, Data
 from torch_geometric.utils import (
     erdos_renyi_graph,
     to_undirected,
 )
+
+from haarpool.nn import parse_architecture
+from haarpool.nn.strings.registry import registered_layers
 
 FEATURES = 3
 SIZES = (12, 1, 5, 30, 2, 8)
@@ -55,3 +60,14 @@ ONES = torch.ones_like(GRAPH.edge_weight)
 
 
 NETWORK = {"arch": "GC8-HP-GC8-HP-FC8", "in_channels": FEATURES, "out_channels": 2}
+
+
+def tokens(*kinds: str) -> list[str]:
+    """The tokens of all registered layers of some kinds."""
+    return [token for token, layer in registered_layers().items() if layer.kind in kinds]
+
+
+def taken(text: str, **options: Any) -> dict[str, Any]:
+    """Those options that the layers of an architecture take."""
+    known = parse_architecture(text).options()
+    return {name: value for name, value in options.items() if name in known}

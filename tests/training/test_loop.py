@@ -20,7 +20,7 @@ from haarpool.datasets import as_graphs, read_graphs
 from haarpool.datasets.pyg import GraphDataset
 from haarpool.datasets.splits import Split
 from haarpool.haar.operators import can_be_captured
-from haarpool.nn.standardize import Standardize
+from haarpool.nn.networks.standardize import Standardize
 from haarpool.training import minibatches
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import CPU, ProcessGroup, find_device, join_process_group

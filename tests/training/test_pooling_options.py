@@ -3,9 +3,9 @@
 import pytest
 
 from haarpool.errors import HaarPoolError
-from haarpool.nn import build_model
-from haarpool.nn.peers.lapool import LaPool
-from haarpool.training.config import MAX_POOLING, RunConfig
+from haarpool.nn import build_model, parse_architecture
+from haarpool.nn.layers.lapool import LaPool
+from haarpool.training.config import RunConfig
 from helpers.commands import run_main
 from helpers.runs import train
 
@@ -33,8 +33,10 @@ def test_options_reach_the_network_and_its_predictions(workplace):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"arch": ARCH, "pooling": {"clusters": 3}}, "among ratio, num_clusters"),
-        ({"arch": ARCH, "pooling": ["ratio"]}, "among ratio, num_clusters"),
+        ({"arch": ARCH, "pooling": {"clusters": 3}}, "among num_clusters, relaxed"),
+        ({"arch": ARCH, "pooling": ["ratio"]}, "among num_clusters, relaxed"),
+        ({"arch": ARCH, "pooling": {"ratio": 0.5}}, "got 'ratio'; pass for example"),
+        ({"arch": "GC8-HP-FC8", "pooling": {"ratio": 0.5}}, "no options of poolings for GC8-HP"),
         ({"arch": "haarnet", "pooling": {"ratio": 0.5}}, "no options of poolings for haarnet"),
     ],
 )
@@ -43,7 +45,8 @@ def test_wrong_options(settings, words):
         RunConfig(**settings)
 
 
-NAMES = "ratio, num_clusters, cluster_ratio, num_modes, sorted_nodes, relaxed"
+ALL = "GC8-EIG-GC8-SP-DP-LAP-SORT-FC8"
+NAMES = "num_modes, ratio, num_clusters, relaxed, distance, sorted_nodes, cluster_ratio"
 AMONG = f"expected options of poolings among {NAMES}"
 EXAMPLE = "pass for example --pooling ratio=0.8"
 
@@ -52,7 +55,7 @@ EXAMPLE = "pass for example --pooling ratio=0.8"
     ("text", "message"),
     [
         ("ratio", f"expected --pooling NAME=VALUE, got 'ratio'; {EXAMPLE}"),
-        ("ratio=0.8,foo=1", f"{AMONG}, got 'foo'; {EXAMPLE}"),
+        ("ratio=0.8,foo=1", f"{AMONG}, got 'foo'; pass for example --pooling num_modes=2"),
         ("ratio=7", f"expected ratio of --pooling in (0, 1), got 7; {EXAMPLE}"),
         ("ratio=half", f"expected ratio of --pooling in (0, 1), got 'half'; {EXAMPLE}"),
         (
@@ -76,11 +79,22 @@ EXAMPLE = "pass for example --pooling ratio=0.8"
     ],
 )
 def test_wrong_options_in_the_shell(text, message, workplace):
-    err = run_main("train", "rings", "--arch", ARCH, "--pooling", text, code=2).err
+    err = run_main("train", "rings", "--arch", ALL, "--pooling", text, code=2).err
     assert err == f"haarpool: {message}\n"
 
 
 def test_the_largest_options_make_a_network():
-    config = RunConfig(arch="GC8-EIG-GC8-DP-GC8-SORT-FC8", pooling=MAX_POOLING)
+    arch = "GC8-EIG-GC8-DP-GC8-SORT-FC8"
+    limits = {name: limits for name, (_, limits) in parse_architecture(arch).options().items()}
+    largest = {name: limits[name][1] for name in ("num_clusters", "num_modes", "sorted_nodes")}
+    config = RunConfig(arch=arch, pooling=largest)
     network = build_model(config.arch, 3, 2, **config.pooling)
-    assert network.adapter.in_features == 8 * MAX_POOLING["sorted_nodes"]
+    assert network.adapter.in_features == 8 * largest["sorted_nodes"] == 80_000
+
+
+def test_options_without_effect_of_earlier_versions():
+    """They were not checked against the architecture."""
+    saved = RunConfig(arch="GC8-SP-SUM", pooling={"ratio": 0.8}).to_json()
+    before = saved | {"pooling": {"ratio": 0.8, "num_clusters": 3}}
+    assert RunConfig.from_json(before).to_json() == saved
+    assert RunConfig.from_json(before | {"arch": "GC8-HP-FC8"}).pooling is None

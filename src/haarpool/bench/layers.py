@@ -20,8 +20,8 @@ from torch_geometric.nn import (
 
 from haarpool.bench.measure import Action, Settings, free_memory
 from haarpool.nn import EigenPooling, HaarPooling
-from haarpool.nn.peers.diffpool import DiffPool
-from haarpool.nn.peers.eigenpool import AddEigenModes
+from haarpool.nn.layers.diffpool import DiffPool
+from haarpool.nn.layers.eigenpool import AddEigenModes
 
 COLUMNS, DENSITY = 64, 0.1
 OWN = ("HaarPooling, haar", "HaarPooling, vertex")

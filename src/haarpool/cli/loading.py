@@ -58,6 +58,19 @@ def load_for(source: str | None, arguments: Namespace) -> None:
         load_modules(("torch", "torch_geometric.data"), arguments)
 
 
+def load_for_arch(arch: str | None, arguments: Namespace) -> None:
+    """Import torch if installed packages may have layers of an architecture.
+
+    Args:
+        arch: The architecture.
+        arguments: Arguments of the command.
+    """
+    from haarpool.nn.strings.registry import asks_packages
+
+    if arch and asks_packages(arch):
+        load_modules(("torch", "torch_geometric.nn"), arguments)
+
+
 @contextmanager
 def handle_signals(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Handle Ctrl-C and SIGTERM inside a block; only the main thread may do so."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from haarpool._text import shorten
 from haarpool.cli.chain_arguments import chain_parameters, named_values
 from haarpool.cli.flags import add_settings, setting_flag
-from haarpool.cli.loading import load_modules
+from haarpool.cli.loading import load_for_arch, load_modules
 from haarpool.cli.parser import (
     DATASET,
     add_data,
@@ -99,6 +99,7 @@ def _check(arguments: Namespace) -> None:
         _check_alone(arguments)
         RunFolder.open(arguments.resume)
         return
+    load_for_arch(arguments.arch, arguments)
     config = _config(arguments)
     if config.split != "auto":
         check_rule(config.split)

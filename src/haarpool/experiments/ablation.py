@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from haarpool.experiments.table import Cell, Method, Table
-from haarpool.nn.haar_architecture import HAARNET
 from haarpool.training.presets import BEST
 
 DATASETS = ("MUTAG", "PROTEINS", "NCI1")
@@ -26,7 +25,7 @@ def _variants() -> Iterator[tuple[Method, dict[str, Any]]]:
     yield Method("default", "default", note), {}
     for levels in LEVELS:
         title = "no pooling" if levels == 0 else f"{levels} level{'s' * (levels > 1)}"
-        yield Method(f"levels-{levels}", title), {"arch": f"{HAARNET}:levels={levels}"}
+        yield Method(f"levels-{levels}", title), {"arch": f"haarnet:levels={levels}"}
     yield Method("haar", "Haar domain"), {"domain": "haar"}
     yield Method("mass", "measure by mass"), {"chain": {"measure": "mass"}}
     for name in CLUSTERINGS:

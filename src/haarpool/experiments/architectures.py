@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from haarpool.nn.architecture import (
-    CHAIN_POOLINGS,
-    CONVOLUTIONS,
-    LINEAR,
-    READOUTS,
-    Architecture,
-    Block,
-)
+from dataclasses import replace
+
+from haarpool.nn.strings.architecture import Architecture, Block
 
 
 def peer_architecture(arch: str, token: str, readout: str = "AP") -> str:
@@ -30,13 +25,13 @@ def peer_architecture(arch: str, token: str, readout: str = "AP") -> str:
         '2GC8-EIG-GC8-EIG-FC8'
     """
     blocks = Architecture.parse(arch).blocks
-    features = [block for block in blocks if block.token not in LINEAR]
-    linear = [block for block in blocks if block.token in LINEAR]
-    if token in READOUTS:
+    features = [block for block in blocks if block.layer.kind != "linear"]
+    linear = [block for block in blocks if block.layer.kind == "linear"]
+    if Block(token).layer.kind == "readout":
         features = [block for block in features if block.token != "HP"] + [Block(token)]
     else:
         features = [Block(token) if block.token == "HP" else block for block in features]
-        features += [] if token in CHAIN_POOLINGS else [Block(readout)]
+        features += [] if Block(token).layer.chain else [Block(readout)]
     return str(Architecture((*features, *linear)))
 
 
@@ -49,7 +44,7 @@ def with_convolution(arch: str, token: str) -> str:
     """
     blocks = Architecture.parse(arch).blocks
     changed = (
-        Block(token, block.width, block.repeat) if block.token in CONVOLUTIONS else block
+        replace(block, token=token) if block.layer.kind == "convolution" else block
         for block in blocks
     )
     return str(Architecture(tuple(changed)))

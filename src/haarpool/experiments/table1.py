@@ -9,7 +9,7 @@ from typing import Any
 from haarpool.experiments.architectures import peer_architecture, with_convolution
 from haarpool.experiments.published import TABLE1
 from haarpool.experiments.table import Cell, Method, Table
-from haarpool.nn.haar_architecture import HaarNetArchitecture
+from haarpool.nn import HaarNetArchitecture
 from haarpool.training.presets import BEST, preset
 
 DATASETS = ("MUTAG", "PROTEINS", "NCI1", "NCI109", "Mutagenicity")

@@ -7,48 +7,46 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from haarpool.nn.architecture import Architecture
-    from haarpool.nn.build import build_model
-    from haarpool.nn.haar_architecture import (
+    from haarpool.nn.layers.conv import HaarConv
+    from haarpool.nn.layers.diffpool import DiffPool
+    from haarpool.nn.layers.eigenpool import AddEigenModes, EigenPooling
+    from haarpool.nn.layers.lapool import LaPool
+    from haarpool.nn.layers.pooling import HaarPooling
+    from haarpool.nn.layers.pooling_output import PoolingOutput
+    from haarpool.nn.layers.readout import HaarReadout
+    from haarpool.nn.layers.structpool import StructPool
+    from haarpool.nn.layers.unpooling import HaarUnpooling
+    from haarpool.nn.networks.haar_architecture import HaarNetArchitecture, HaarSumArchitecture
+    from haarpool.nn.networks.haar_net import HaarNet
+    from haarpool.nn.networks.haar_sum_net import HaarSumNet
+    from haarpool.nn.networks.network import Network
+    from haarpool.nn.networks.sequential import SequentialNetwork
+    from haarpool.nn.strings.architecture import (
         AnyArchitecture,
-        HaarNetArchitecture,
-        HaarSumArchitecture,
+        Architecture,
         parse_architecture,
     )
-    from haarpool.nn.haar_conv import HaarConv
-    from haarpool.nn.haar_net import HaarNet
-    from haarpool.nn.haar_sum_net import HaarSumNet
-    from haarpool.nn.network import Network
-    from haarpool.nn.peers.diffpool import DiffPool
-    from haarpool.nn.peers.eigenpool import AddEigenModes, EigenPooling
-    from haarpool.nn.peers.lapool import LaPool
-    from haarpool.nn.peers.structpool import StructPool
-    from haarpool.nn.pooling import HaarPooling, HaarUnpooling
-    from haarpool.nn.pooling_output import PoolingOutput
-    from haarpool.nn.readout import HaarReadout
-    from haarpool.nn.sequential import SequentialNetwork
+    from haarpool.nn.strings.build import build_model
+    from haarpool.nn.strings.registry import layer
 
 _MODULES = {
-    "architecture": ["Architecture"],
-    "build": ["build_model"],
-    "haar_architecture": [
-        "AnyArchitecture",
-        "HaarNetArchitecture",
-        "HaarSumArchitecture",
-        "parse_architecture",
-    ],
-    "haar_conv": ["HaarConv"],
-    "haar_net": ["HaarNet"],
-    "haar_sum_net": ["HaarSumNet"],
-    "network": ["Network"],
-    "peers.diffpool": ["DiffPool"],
-    "peers.eigenpool": ["AddEigenModes", "EigenPooling"],
-    "peers.lapool": ["LaPool"],
-    "peers.structpool": ["StructPool"],
-    "pooling": ["HaarPooling", "HaarUnpooling"],
-    "pooling_output": ["PoolingOutput"],
-    "readout": ["HaarReadout"],
-    "sequential": ["SequentialNetwork"],
+    "layers.conv": ["HaarConv"],
+    "layers.diffpool": ["DiffPool"],
+    "layers.eigenpool": ["AddEigenModes", "EigenPooling"],
+    "layers.lapool": ["LaPool"],
+    "layers.pooling": ["HaarPooling"],
+    "layers.pooling_output": ["PoolingOutput"],
+    "layers.readout": ["HaarReadout"],
+    "layers.structpool": ["StructPool"],
+    "layers.unpooling": ["HaarUnpooling"],
+    "networks.haar_architecture": ["HaarNetArchitecture", "HaarSumArchitecture"],
+    "networks.haar_net": ["HaarNet"],
+    "networks.haar_sum_net": ["HaarSumNet"],
+    "networks.network": ["Network"],
+    "networks.sequential": ["SequentialNetwork"],
+    "strings.architecture": ["AnyArchitecture", "Architecture", "parse_architecture"],
+    "strings.build": ["build_model"],
+    "strings.registry": ["layer"],
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -72,6 +70,7 @@ __all__ = [
     "SequentialNetwork",
     "StructPool",
     "build_model",
+    "layer",
     "parse_architecture",
 ]
 

@@ -15,7 +15,7 @@ from haarpool._types import Ints, Task
 from haarpool.chains.chain import Chain
 from haarpool.datasets.table import safe_cells
 from haarpool.errors import HaarPoolError
-from haarpool.nn.haar_architecture import parse_architecture
+from haarpool.nn.strings.architecture import UnknownTokenError, parse_architecture
 from haarpool.training.metrics import HEADLINES
 from haarpool.training.results import small_test_part
 from haarpool.training.run_folder import CONFIG, EXAMPLE_CHAIN, METRICS, RESULT, TEST, RunFolder
@@ -119,6 +119,8 @@ class RunRecord:
         ):
             try:
                 check(content)
+            except UnknownTokenError:
+                raise
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise folder.damaged(name, f"{type(error).__name__}: {error}") from error
         test = Predictions.read(folder, config["data"])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool.nn.haar_architecture import parse_architecture
+from haarpool.nn.strings.architecture import parse_architecture
 from haarpool.report.record import RunRecord
 from haarpool.training import results
 from haarpool.training.metrics import HEADLINES

@@ -16,19 +16,10 @@ from haarpool.errors import HaarPoolError
 if TYPE_CHECKING:
     from haarpool._types import Domain
     from haarpool.chains.recipe import Recipe
+    from haarpool.nn import AnyArchitecture
 
 MAX_THREADS = 1024
 WHOLE_NUMBERS = ("width", "epochs", "patience", "repeats", "ensemble")  # all >= 1
-POOLING_OPTIONS = (
-    "ratio",
-    "num_clusters",
-    "cluster_ratio",
-    "num_modes",
-    "sorted_nodes",
-    "relaxed",
-)
-# The largest values: tensors of a network grow with them, coarse graphs with their square.
-MAX_POOLING = {"num_clusters": 1024, "num_modes": 64, "sorted_nodes": 10_000}
 
 
 @dataclass(frozen=True)
@@ -43,8 +34,7 @@ class RunConfig:
         dropout: Dropout probability in [0, 1), see `build_model`.
         width: Width of layers that name none.
         tied: Which convolutions share weights, see `build_model`.
-        pooling: Options of poolings besides HP: ratio, num_clusters, cluster_ratio, num_modes,
-            sorted_nodes and relaxed, see `build_model`.
+        pooling: Options of the poolings and readouts of `arch`, see `build_model`.
         chain: Parameters of `Recipe`: method, seed, ratio, ... The architecture sets `num_levels`
             and `top`.
         epochs: Maximum number of epochs.
@@ -100,7 +90,9 @@ class RunConfig:
         None, "convolutions that share weights", metavar="N,N|authors"
     )
     pooling: Mapping[str, Any] | None = setting(
-        None, f"options of poolings: {', '.join(POOLING_OPTIONS)}", metavar="NAME=VALUE[,...]"
+        None,
+        "options of poolings, for example ratio=0.8,num_clusters=8",
+        metavar="NAME=VALUE[,...]",
     )
     chain: Mapping[str, Any] = field(default_factory=dict)
     epochs: int = setting(100, "maximum number of epochs", metavar="N")
@@ -157,31 +149,8 @@ class RunConfig:
             value = getattr(self, one.name)
             if "choices" in one.metadata and value != one.default:
                 choice(one.name, value, one.metadata["choices"])
-        self._check_pooling()
         self._check_network()
         self._check_chain()
-
-    def _check_pooling(self) -> None:
-        from haarpool.nn.haar_architecture import HAARNET, HAARSUM
-
-        options = {} if self.pooling is None else self.pooling
-        unknown = f"{options!r}"
-        if isinstance(options, Mapping):
-            unknown = ", ".join(repr(name) for name in options if name not in POOLING_OPTIONS)
-        if unknown:
-            raise HaarPoolError(
-                f"options of poolings among {', '.join(POOLING_OPTIONS)}",
-                unknown,
-                'pass for example pooling={"ratio": 0.8}',
-            )
-        if options and str(self.arch).lower().startswith((HAARNET, HAARSUM)):
-            raise HaarPoolError(
-                f"no options of poolings for {HAARNET} and {HAARSUM}",
-                ", ".join(sorted(options)),
-                "leave out pooling=, or change arch",
-            )
-        for name, value in options.items():
-            _check_pooling_option(name, value)
 
     def _check_chain(self) -> None:
         if not isinstance(self.chain, Mapping):
@@ -193,17 +162,17 @@ class RunConfig:
         self.recipe()
 
     def _check_network(self) -> None:
-        from haarpool.nn.haar_architecture import choose_domain, parse_architecture
+        from haarpool.nn.strings.architecture import choose_domain
 
-        arch = parse_architecture(self.arch).with_width(self.width)
+        arch = _parse(self.arch).with_width(self.width)
+        arch.check_options({} if self.pooling is None else self.pooling, "pooling")
         object.__setattr__(self, "domain", choose_domain(arch, self.domain))
 
     def recipe(self) -> Recipe | None:
         """Return all parameters of the chains; `None` for an architecture without levels."""
         from haarpool.chains.recipe import Recipe
-        from haarpool.nn.haar_architecture import parse_architecture
 
-        arch = parse_architecture(self.arch)
+        arch = _parse(self.arch)
         if not arch.num_levels:
             return None
         if fixed := {"num_levels", "top"} & set(self.chain):
@@ -228,16 +197,14 @@ class RunConfig:
                 "install a newer version of haarpool",
             )
         tied = data.get("tied")
-        return cls(**{**data, "tied": tuple(tied) if isinstance(tied, list) else tied})
+        changed = {"tied": tuple(tied) if isinstance(tied, list) else tied}
+        if pooling := data.get("pooling"):  # earlier versions allowed options that no layer takes
+            known = _parse(data.get("arch", cls.arch)).options()
+            changed["pooling"] = {k: v for k, v in pooling.items() if k in known} or None
+        return cls(**{**data, **changed})
 
 
-def _check_pooling_option(name: str, value: Any) -> None:
-    """Check a value of `RunConfig.pooling`; the message names the option and the setting."""
-    full_name = f"{name} of pooling="
-    if name in ("ratio", "cluster_ratio"):
-        remedy = f'pass for example pooling={{"{name}": 0.8}}'
-        real_number(full_name, value, 0, 1, includes_minimum=False, remedy=remedy)
-    elif name == "relaxed":
-        choice(full_name, value, (True, False))
-    else:
-        whole_number(full_name, value, 1, MAX_POOLING[name])
+def _parse(arch: str) -> AnyArchitecture:
+    from haarpool.nn.strings.architecture import parse_architecture
+
+    return parse_architecture(arch)

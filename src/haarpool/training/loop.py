@@ -71,6 +71,17 @@ class Progress(NamedTuple):
         return self.epoch >= config.epochs or self.epoch - self.best_epoch >= config.patience
 
 
+class _TrainedNetwork(torch.nn.Module):
+    """A network whose `forward` also returns the auxiliary loss, for DistributedDataParallel."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, batch: TensorDict) -> tuple[Tensor, Tensor | None]:
+        return self.network.output_and_auxiliary(batch)
+
+
 class Trainer:
     """Trains one network: a member of a repeat.
 
@@ -134,10 +145,10 @@ class Trainer:
         self._weight, self._mass = self._class_weights()
         self._device_mass = torch.tensor(self._mass, dtype=torch.float32, device=group.device)
         self._total_loss = torch.zeros((), device=group.device)
-        self._model: Callable[[Any], Tensor] = network
+        self._model: Callable[..., Any] = _TrainedNetwork(network)
         if group.size > 1:
             ids = [group.device.index] if group.device.type == "cuda" else None
-            self._model = DistributedDataParallel(network, device_ids=ids)
+            self._model = DistributedDataParallel(self._model, device_ids=ids)
         if config.compile:
             self._model = torch.compile(self._model, dynamic=True)
         self.best: TensorDict = {}  # weights of the best epoch, if it may not be the last one
@@ -226,7 +237,8 @@ class Trainer:
         # In a batch smaller than the group, a process without graphs takes one of weight zero.
         batch = self.batches.take(local if len(local) else chosen[:1])
         with self._autocast():
-            loss = self._loss(self._model(batch), batch["y"])
+            output, auxiliary = self._model(batch)
+            loss = self._loss(output, auxiliary, batch["y"])
         self._total_loss.add_(loss.detach(), alpha=mass)
         if self.group.size > 1:  # gradients are averaged over processes, not over graphs
             batch_mass = max(float(self._mass[chosen].sum()), 1e-12)
@@ -235,8 +247,8 @@ class Trainer:
 
     def _padded_step(self, size: int) -> PaddedStep:
         def step(batch: TensorDict, numbers: Tensor) -> None:
-            output = self.network(batch, padded=True)
-            loss = self._loss(output, batch["y"][:-1])
+            output, auxiliary = self.network.output_and_auxiliary(batch, padded=True)
+            loss = self._loss(output, auxiliary, batch["y"][:-1])
             self._total_loss.add_(loss.detach() * self._device_mass[numbers].sum())
             self._descend(loss)
 
@@ -244,9 +256,10 @@ class Trainer:
             self._padded_steps[size] = PaddedStep(self.batches, size, step)
         return self._padded_steps[size]
 
-    def _loss(self, output: Tensor, y: Tensor) -> Tensor:
+    def _loss(self, output: Tensor, auxiliary: Tensor | None, y: Tensor) -> Tensor:
         target, smoothing = self._target(y), self.config.label_smoothing
-        return self.network.loss(output, target, self._weight, smoothing)
+        loss = self.network.loss(output, target, self._weight, smoothing)
+        return loss if auxiliary is None else loss + auxiliary
 
     def _descend(self, loss: Tensor) -> None:
         self.optimizer.zero_grad(set_to_none=True)
@@ -277,7 +290,6 @@ class Trainer:
         target = torch.from_numpy(self.targets[graphs])
         if self.scale is not None:
             target = (target - self.scale.mean) / self.scale.std
-        self.network.auxiliary = None
         loss = self.network.loss(output, target).item()
         predicted = to_predictions(output, self.task, self.scale)
         score = main_score(self.task, predicted, self.targets[graphs])

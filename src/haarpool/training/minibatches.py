@@ -3,7 +3,7 @@
 Collating graph by graph takes longer than a training step of a small network. Here the tensors of
 all graphs are concatenated once, and a minibatch is one gather per tensor. It holds the same
 tensors as PyG's `Batch.from_data_list`, with the edges sorted by their target, and the lists of
-`haarpool.nn.neighbours`.
+`haarpool.nn.layers.neighbours`.
 
 A *padded* minibatch has a fixed number of nodes and edges, so that a CUDA graph can be replayed on
 it: one more graph at the end fills it up. That graph has a chain like any other (`_padding_tree`).
@@ -30,7 +30,7 @@ from haarpool.haar.chain_tensors import (
     kind_and_level,
     weight_bits,
 )
-from haarpool.nn.neighbours import BY_SOURCE, STARTS
+from haarpool.nn.layers.neighbours import BY_SOURCE, STARTS
 
 MAX_ROWS = 2**17  # nodes and edges of a minibatch without gradients
 _SPREAD = 4  # standard deviations of the size of a batch that a padded batch has room for

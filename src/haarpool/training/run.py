@@ -18,13 +18,13 @@ from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import PARTS, Split, default_rule, make_splits, missing_classes
 from haarpool.errors import HaarPoolError, HaarPoolWarning
-from haarpool.nn import Network, build_model
+from haarpool.nn import Network
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, seed_sequence, seeded
 from haarpool.training.loop import Epoch, Trainer
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.preparation import ChainSummary, prepare_minibatches
-from haarpool.training.trained_model import Scale, TrainedModel
+from haarpool.training.trained_model import Scale, TrainedModel, build_network
 
 Scores = dict[str, float]
 
@@ -217,20 +217,7 @@ def make_network(
     outputs = len(graphs.classes) if task == "classification" else len(graphs.target_names)
     seed = seed_sequence(config.seed, repeat, member=member).generate_state(1)[0]
     with seeded(int(seed), torch.device("cpu")):
-        return build_model(
-            config.arch,
-            encoding.width,
-            outputs,
-            task=task,
-            domain=config.domain,
-            tied=config.tied,
-            dropout=config.dropout,
-            width=config.width,
-            **(config.pooling or {}),
-            standardize=encoding.real_nodes,
-            edge_channels=encoding.edge_width,
-            standardize_edges=encoding.real_edges,
-        )
+        return build_network(config, encoding, task, outputs)
 
 
 def check_labels(graphs: Graphs) -> Task:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import TensorDict
 from haarpool.nn import Network, build_model
+from haarpool.nn.strings.architecture import UnknownTokenError
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import num_threads
 from haarpool.training.preparation import choose_threads, prepare_minibatches
@@ -177,6 +178,31 @@ def strip_prefix(prefix: str, tensors: TensorDict) -> TensorDict:
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
 
+def build_network(config: RunConfig, encoding: Encoding, task: Task, out_channels: int) -> Network:
+    """Build a network with random weights.
+
+    Args:
+        config: All settings of the run.
+        encoding: The features that it reads.
+        task: What is predicted.
+        out_channels: Number of classes or targets.
+    """
+    return build_model(
+        config.arch,
+        encoding.width,
+        out_channels,
+        edge_channels=encoding.edge_width,
+        task=task,
+        domain=config.domain,
+        tied=config.tied,
+        dropout=config.dropout,
+        width=config.width,
+        standardize=encoding.real_nodes,
+        standardize_edges=encoding.real_edges,
+        **(config.pooling or {}),
+    )
+
+
 def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
     """Load the model of a run; only numbers and JSON are read, never a pickle."""
     folder.check_complete()
@@ -185,23 +211,11 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
     try:
         data, model = config["data"], config["model"]
         settings = RunConfig.from_json(config["training"])  # old runs do not have all of them
+        settings = replace(settings, arch=model["arch"])
         encoding = Encoding.from_json(data["encoding"])
         networks = []
         for member in range(settings.ensemble):
-            network = build_model(
-                model["arch"],
-                model["in_channels"],
-                model["out_channels"],
-                edge_channels=encoding.edge_width,
-                task=data["task"],
-                standardize=encoding.real_nodes,
-                standardize_edges=encoding.real_edges,
-                domain=settings.domain,
-                tied=settings.tied,
-                dropout=settings.dropout,
-                width=settings.width,
-                **(settings.pooling or {}),
-            )
+            network = build_network(settings, encoding, data["task"], model["out_channels"])
             network.load_state_dict(strip_prefix(_prefix(member), tensors))
             networks.append(network.to(device).eval())
         names = data["classes"] if data["task"] == "classification" else data["target_names"]
@@ -216,5 +230,7 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
             scale_from(tensors),
             settings.chain,
         )
+    except UnknownTokenError:
+        raise
     except (KeyError, TypeError, RuntimeError, ValueError) as error:
         raise folder.damaged(CONFIG, error) from error

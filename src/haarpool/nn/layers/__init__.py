@@ -1,0 +1,1 @@
+"""Layers. One with a token for architecture strings is one file, registered with `@layer`."""

@@ -1,0 +1,168 @@
+"""`HaarNet`, the network that we recommend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Linear, ModuleList
+from torch.nn.functional import dropout
+from torch_geometric.nn import BatchNorm
+
+from haarpool._types import Domain, Task
+from haarpool._validate import real_number
+from haarpool.nn.inputs import Tensors, chains_of, num_graphs, tensors_of, widened
+from haarpool.nn.layers.pooling import HaarPooling, detail_part
+from haarpool.nn.layers.residual import EPSILON, ResidualConvolution
+from haarpool.nn.layers.state import LayerState
+from haarpool.nn.networks.edge_network import EdgeNetwork
+from haarpool.nn.networks.haar_architecture import HaarNetArchitecture
+from haarpool.nn.networks.stages import ChainPooling
+from haarpool.nn.strings.architecture import DEFAULT_WIDTH
+
+
+class HaarNet(EdgeNetwork):
+    """Residual convolutions on every level of a chain, with statistics of all of them.
+
+        level 0   depth residual convolutions whose messages see edge features
+        level j   HaarPooling, then coarse_depth residual convolutions on the coarse graph
+        readout   Σx/√n, mean and standard deviation over the nodes of each graph, of every layer
+                  and level; the root of the detail energy of every pooling
+        then      batch norm, dropout, a linear layer, ReLU, dropout, a linear layer
+
+    With `levels=0` it is the same network without pooling.
+
+    Args:
+        in_channels: Number of columns of `data.x`.
+        out_channels: Number of classes, or of values to predict.
+        edge_channels: Number of columns of `data.edge_attr`; 0 ignores it.
+        width: Width of all layers.
+        depth: Number of convolutions on the input graph.
+        levels: Number of poolings.
+        coarse_depth: Number of convolutions on each coarse graph.
+        domain: Domain of the poolings, see `HaarPooling`; `None` is "vertex".
+        dropout: Dropout probability in [0, 1) before both linear layers.
+        task: `"classification"`, `"multilabel"` or `"regression"`; it selects `loss`.
+        standardize: Columns of `data.x` that are standardised, see `Network.fit_inputs`.
+        standardize_edges: The same for `data.edge_attr`.
+
+    Shapes:
+        - **input:** a `ChainData`, a batch of them, or a dict of their tensors
+        - **output:** (B, out_channels), scores of classes or values, for B graphs
+
+    Example:
+        >>> model = HaarNet(in_channels=3, out_channels=2, edge_channels=4, levels=3)
+        >>> model.transform()
+        AddHaarChain(num_levels=3, top=None)
+    """
+
+    normalizes_graphs = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        edge_channels: int = 0,
+        width: int = DEFAULT_WIDTH,
+        depth: int = HaarNetArchitecture.depth,
+        levels: int = HaarNetArchitecture.levels,
+        coarse_depth: int = HaarNetArchitecture.coarse_depth,
+        domain: Domain | None = None,
+        dropout: float = 0.5,
+        task: Task = "classification",
+        standardize: Sequence[int] = (),
+        standardize_edges: Sequence[int] = (),
+    ) -> None:
+        arch = HaarNetArchitecture(width, depth, levels, coarse_depth)
+        super().__init__(
+            arch,
+            in_channels,
+            out_channels,
+            edge_channels=edge_channels,
+            domain=domain,
+            task=task,
+            standardize=standardize,
+            standardize_edges=standardize_edges,
+        )
+        self.dropout = real_number("dropout", dropout, 0, 1, remedy="pass for example dropout=0.5")
+        self.embedding = Linear(self.in_channels, width)
+        self.convolutions = ModuleList(
+            ResidualConvolution(width, self.edge_channels) for _ in range(depth)
+        )
+        self.poolings = ModuleList(ChainPooling(HaarPooling(j, self.domain)) for j in range(levels))
+        self.coarse_convolutions = ModuleList(
+            ModuleList(ResidualConvolution(width, normalize=True) for _ in range(coarse_depth))
+            for _ in range(levels)
+        )
+        columns = arch.num_statistics * width
+        self.readout_norm = BatchNorm(columns, EPSILON, allow_single_element=True)
+        self.hidden = Linear(columns, width)
+        self.output = Linear(width, self.out_channels)
+
+    def reset_parameters(self) -> None:
+        """Reset the weights of all layers."""
+        for module in self.modules():
+            if module is not self and isinstance(module, Linear | BatchNorm | ResidualConvolution):
+                module.reset_parameters()
+
+    def forward(self, data: Any, *, padded: bool = False) -> Tensor:
+        """Compute scores or values, (B, out_channels).
+
+        Args:
+            data: A `ChainData`, a batch of them, or a dict of their tensors.
+            padded: The last graph only fills up the batch, see `Minibatches.take_padded`; it has no
+                row in the result.
+        """
+        data = tensors_of(data)
+        self.check(data)
+        x = self.embedding(self.standardize(data["x"]))
+        state = LayerState.of_input(x, data, padded=padded)
+        edge_attr = self._edge_features(data, x)
+        state, statistics = self._convolve(self.convolutions, state, data, edge_attr)
+        rows = [statistics]
+        for level, convolutions in enumerate(self.coarse_convolutions):
+            rest = detail_part(state.x, chains_of(data, level + 1), level)[1]
+            energy = state.sum_nodes(widened(rest).square(), num_graphs(data))
+            rows.append(_root(energy / state.count_nodes(num_graphs(data))).to(rest.dtype))
+            state = self.poolings[level](state, data)
+            state, statistics = self._convolve(convolutions, state, data, None)
+            rows.append(statistics)
+        row = torch.cat(rows, 1)
+        return self._predict(row[:-1] if padded else row)
+
+    def _convolve(
+        self, convolutions: Any, state: LayerState, data: Tensors, edge_attr: Tensor | None
+    ) -> tuple[LayerState, Tensor]:
+        """Return the state behind the convolutions of a level, and statistics of all layers."""
+        edges, layers = state.edges(), [state.x]
+        for convolution in convolutions:
+            layers.append(convolution(layers[-1], edges, edge_attr))
+        return state._replace(x=layers[-1]), _statistics(
+            torch.cat(layers, 1), state, num_graphs(data)
+        )
+
+    def _predict(self, row: Tensor) -> Tensor:
+        row = dropout(self.readout_norm(row), self.dropout, self.training)
+        row = dropout(self.hidden(row).relu(), self.dropout, self.training)
+        result: Tensor = self.output(row)
+        return result
+
+
+def _statistics(x: Tensor, state: LayerState, num_graphs: int) -> Tensor:
+    """Return Σx/√n, mean and standard deviation of x (N, d) over the n nodes of each graph."""
+    wide = widened(x)
+    n = state.count_nodes(num_graphs).to(wide.dtype)
+    total = state.sum_nodes(wide, num_graphs)
+    mean = total / n
+    # Not by Σx²/n - mean², which loses digits where the mean is large.
+    centred = wide - state.at_nodes(mean)
+    variance = state.sum_nodes(centred.square(), num_graphs) / n
+    return torch.cat([total / n.sqrt(), mean, _root(variance)], 1).to(x.dtype)
+
+
+def _root(square: Tensor) -> Tensor:
+    """Compute the square root, with a bounded gradient at zero."""
+    return (square + 1e-6).sqrt()

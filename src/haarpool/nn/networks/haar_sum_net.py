@@ -1,0 +1,224 @@
+"""`HaarSumNet`, for values that add up over the nodes of a graph, such as energies of molecules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.nn import Linear, ModuleList, Sequential, SiLU
+from torch.nn.functional import silu
+from torch_geometric.utils import scatter
+
+from haarpool._types import Domain, Task
+from haarpool.errors import HaarPoolError
+from haarpool.nn.inputs import Tensors, num_graphs, tensors_of, widened
+from haarpool.nn.layers.neighbours import Neighbours
+from haarpool.nn.layers.pooling import HaarPooling
+from haarpool.nn.layers.residual import normalized_sum
+from haarpool.nn.layers.state import Edges, LayerState
+from haarpool.nn.networks.edge_network import EdgeNetwork
+from haarpool.nn.networks.haar_architecture import HaarSumArchitecture
+from haarpool.nn.networks.linear_fit import LinearFit
+from haarpool.nn.networks.stages import ChainPooling
+from haarpool.nn.strings.architecture import DEFAULT_WIDTH
+
+
+class HaarSumNet(EdgeNetwork):
+    """A linear fit on sums of node features, plus a sum over the nodes of every level of a chain.
+
+        level 0   depth filter convolutions, see `FilterConvolution`
+        level j   HaarPooling, then coarse_depth filter convolutions on the coarse graph
+        node      a small network maps all layers of a node to its contribution
+        output    linear fit + Σ contributions of the nodes of all levels
+
+    There is no batch norm, no mean and no dropout, so that the network can follow a value that
+    grows with the graph. For regression `fit_baseline` fits the linear part by least squares before
+    training; the rest learns what the fit leaves. With `levels=0` it is the same network without
+    pooling.
+
+    Args:
+        in_channels: Number of columns of `data.x`.
+        out_channels: Number of values to predict, or of classes.
+        edge_channels: Number of columns of `data.edge_attr`, for example Gaussians of distances;
+            with 0 messages are weighted by `data.edge_weight`.
+        width: Width of all layers.
+        depth: Number of convolutions on the input graph.
+        levels: Number of poolings.
+        coarse_depth: Number of convolutions on each coarse graph.
+        domain: Domain of the poolings, see `HaarPooling`; `None` is "vertex".
+        task: `"regression"`, `"classification"` or `"multilabel"`; it selects `loss`.
+        standardize: Columns of `data.x` that are standardised, see `Network.fit_inputs`.
+        standardize_edges: The same for `data.edge_attr`.
+
+    Shapes:
+        - **input:** a `ChainData`, a batch of them, or a dict of their tensors
+        - **output:** (B, out_channels), values or scores of classes, for B graphs; in float32 if
+          the input has half precision, since the fit needs more digits
+
+    Example:
+        >>> model = HaarSumNet(in_channels=5, out_channels=1, edge_channels=16, levels=1)
+        >>> model.transform()
+        AddHaarChain(num_levels=1, top=None)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        edge_channels: int = 0,
+        width: int = DEFAULT_WIDTH,
+        depth: int = HaarSumArchitecture.depth,
+        levels: int = HaarSumArchitecture.levels,
+        coarse_depth: int = HaarSumArchitecture.coarse_depth,
+        domain: Domain | None = None,
+        task: Task = "regression",
+        standardize: Sequence[int] = (),
+        standardize_edges: Sequence[int] = (),
+    ) -> None:
+        super().__init__(
+            HaarSumArchitecture(width, depth, levels, coarse_depth),
+            in_channels,
+            out_channels,
+            edge_channels=edge_channels,
+            domain=domain,
+            task=task,
+            standardize=standardize,
+            standardize_edges=standardize_edges,
+        )
+        self.embedding = Linear(self.in_channels, width)
+        depths = [depth, *[coarse_depth] * levels]  # number of convolutions of each level
+        self.convolutions = ModuleList(
+            ModuleList(FilterConvolution(width, 0 if j else self.edge_channels) for _ in range(n))
+            for j, n in enumerate(depths)
+        )
+        self.poolings = ModuleList(ChainPooling(HaarPooling(j, self.domain)) for j in range(levels))
+        self.contributions = ModuleList(
+            Sequential(Linear((n + 1) * width, width), SiLU(), Linear(width, self.out_channels))
+            for n in depths
+        )
+        self.baseline = LinearFit(self.in_channels + 1, self.out_channels)
+
+    def reset_parameters(self) -> None:
+        """Reset the weights of all layers."""
+        for module in self.modules():
+            if isinstance(module, Linear | LinearFit):
+                module.reset_parameters()
+
+    def fit_baseline(self, batches: Iterable[tuple[Any, Tensor]]) -> None:
+        """Fit the linear part: targets from sums of node features and the number of nodes.
+
+        Args:
+            batches: Minibatches of the training data, each with its (B, out_channels) targets, or
+                (B,) for one target.
+        """
+        if self.task != "regression":
+            return
+        sums, targets = [], []
+        for data, target in batches:
+            sums.append(self._sums(tensors_of(data)))
+            targets.append(target.reshape(len(target), -1))
+            shape = (len(sums[-1]), self.out_channels)
+            if tuple(targets[-1].shape) != shape:
+                raise HaarPoolError(
+                    f"targets of shape {shape}",
+                    f"{tuple(target.shape)}",
+                    "pass (batch, batch.y), one row per graph",
+                )
+        if not sums:
+            raise HaarPoolError("minibatches of the training data", "none", "pass one or more")
+        self.baseline.fit(torch.cat(sums), torch.cat(targets))
+        self.baseline.spread /= torch.cat(sums)[:, -1].mean().sqrt()  # contributions of all nodes
+
+    def forward(self, data: Any, *, padded: bool = False) -> Tensor:
+        """Compute values or scores, (B, out_channels).
+
+        Args:
+            data: A `ChainData`, a batch of them, or a dict of their tensors.
+            padded: The last graph only fills up the batch, see `Minibatches.take_padded`; it has no
+                row in the result.
+        """
+        data = tensors_of(data)
+        self.check(data)
+        x = self.embedding(self.standardize(data["x"]))
+        edge_attr = self._edge_features(data, x)
+        state = LayerState.of_input(x, _input_graph(data, edge_attr), padded=padded)
+        state, total = self._convolve(0, state, edge_attr, num_graphs(data))
+        for level, pooling in enumerate(self.poolings, start=1):
+            state, added = self._convolve(level, pooling(state, data), None, num_graphs(data))
+            total = total + added
+        output: Tensor = self.baseline(self._sums(data, padded=padded), total)
+        return output[:-1] if padded else output
+
+    def _convolve(
+        self, level: int, state: LayerState, edge_attr: Tensor | None, num_graphs: int
+    ) -> tuple[LayerState, Tensor]:
+        """Return the state behind the convolutions of a level, and the sum of its contributions."""
+        edges, layers = state.edges(), [state.x]
+        for convolution in cast("ModuleList", self.convolutions[level]):
+            layers.append(convolution(layers[-1], edges, edge_attr))
+        nodes = self.contributions[level](torch.cat(layers, 1))
+        return state._replace(x=layers[-1]), state.sum_nodes(widened(nodes), num_graphs)
+
+    def _sums(self, data: Tensors, *, padded: bool = False) -> Tensor:
+        """Return (B, in_channels + 1) sums of node features, and the number of nodes."""
+        x = widened(data["x"])
+        state = LayerState.of_input(x, data, padded=padded)
+        sums = state.sum_nodes(x, num_graphs(data))
+        return torch.cat([sums, state.count_nodes(num_graphs(data)).to(sums.dtype)], 1)
+
+
+class FilterConvolution(torch.nn.Module):
+    r"""A convolution whose filter is a function of edge features, with a residual connection.
+
+        m_v = Σ_{u→v} (W x_u) ⊙ f(e_uv)                        with edge features e
+        m_v = W Σ_{u→v} w_uv x_u / sqrt(deg u · deg v)          without
+        x'_v = x_v + MLP(x_v + m_v)
+
+    f is a small network: the continuous filter of SchNet (Schütt et al., 2017).
+
+    Args:
+        width: Number of columns of input and output.
+        edge_channels: Number of edge features; 0 for none.
+    """
+
+    def __init__(self, width: int, edge_channels: int = 0) -> None:
+        super().__init__()
+        self.filter: Sequential | None = None
+        if edge_channels:
+            self.filter = Sequential(Linear(edge_channels, width), SiLU(), Linear(width, width))
+        self.source = Linear(width, width, bias=False)
+        self.first, self.second = (Linear(width, width) for _ in range(2))
+
+    def forward(self, x: Tensor, edges: Edges, edge_attr: Tensor | None = None) -> Tensor:
+        """Convolve features x (N, width).
+
+        Args:
+            x: (N, width) features.
+            edges: The edges.
+            edge_attr: (E, edge_channels) features of the edges, or `None`.
+        """
+        total = x + self._messages(x, edges, edge_attr)
+        result: Tensor = x + self.second(silu(self.first(total)))
+        return result
+
+    def _messages(self, x: Tensor, edges: Edges, edge_attr: Tensor | None) -> Tensor:
+        sources: Tensor = self.source(x)
+        if self.filter is None:
+            return normalized_sum(sources, edges)
+        source, target = edges.edge_index
+        filters = self.filter(edge_attr)
+        if isinstance(edges.neighbours, Neighbours):
+            messages = edges.neighbours.at_source(sources) * filters
+            return edges.neighbours.sum_edges(messages, target)
+        summed: Tensor = scatter(sources[source] * filters, target, 0, x.shape[0], "sum")
+        return summed
+
+
+def _input_graph(data: Tensors, edge_attr: Tensor | None) -> Tensors:
+    """Return the data without weights of edges, if a filter reads their features instead."""
+    if edge_attr is None:
+        return data
+    return {key: data[key] for key in data.keys() if key != "edge_weight"}  # noqa: SIM118 (PyG)

@@ -1,0 +1,96 @@
+"""The stages of a network: each maps a `LayerState` to the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from haarpool.errors import HaarPoolError
+from haarpool.nn.inputs import Tensors, chains_of
+from haarpool.nn.layers.neighbours import DenseNeighbours, Neighbours
+from haarpool.nn.layers.state import LayerState
+from haarpool.nn.strings.registry import Layer
+
+
+class Convolution(torch.nn.Module):
+    """A convolution and its activation, by default a ReLU; the graphs stay the same.
+
+    Args:
+        layer: The registered convolution.
+        in_channels: Number of input columns.
+        out_channels: Number of output columns.
+        **options: Options of the convolution.
+    """
+
+    def __init__(self, layer: Layer, in_channels: int, out_channels: int, **options: Any) -> None:
+        super().__init__()
+        self.signature = (layer.token, in_channels, out_channels)
+        self.conv: Any = layer.load()(in_channels, out_channels, **options)
+        self.activation = getattr(self.conv, "activation", torch.relu)
+
+    def reset_parameters(self) -> None:
+        """Reset the weights."""
+        self.conv.reset_parameters()
+
+    def check_signature(self, token: str, in_channels: int, out_channels: int) -> None:
+        """Raise an error unless these are the token and the widths of this convolution."""
+        if self.signature != (token, in_channels, out_channels):
+            raise HaarPoolError(
+                f"tied convolutions of the same kind and widths, {self.signature}",
+                f"{(token, in_channels, out_channels)}",
+                "tie only convolutions with equal input and output widths",
+            )
+
+    def forward(self, state: LayerState, data: Tensors) -> LayerState:
+        """Convolve the features."""
+        return state._replace(x=self.activation(self.conv(state.x, state.edges())))
+
+
+class Pooling(torch.nn.Module):
+    """A pooling that makes its own clusters.
+
+    Args:
+        pool: The layer; `haarpool.nn.layer` says how it is called.
+    """
+
+    def __init__(self, pool: Any) -> None:
+        super().__init__()
+        self.pool = pool
+
+    def reset_parameters(self) -> None:
+        """Reset the weights, if there are any."""
+        if hasattr(self.pool, "reset_parameters"):
+            self.pool.reset_parameters()
+
+    def forward(self, state: LayerState, data: Tensors) -> LayerState:
+        """Return the coarse graphs."""
+        out = self.pool(state.x, state.edge_index, state.edges().edge_weight, state.batch)
+        x, edges, weight, batch, *_ = out
+        losses, num_clusters = (getattr(out, key, None) for key in ("details", "num_clusters"))
+        auxiliary, neighbours = state.auxiliary, None
+        if losses is not None:
+            auxiliary = losses.sum() + (0 if auxiliary is None else auxiliary)
+        if num_clusters is not None:
+            neighbours = DenseNeighbours.of_clusters(edges, weight, len(x), num_clusters)
+        return LayerState(x, edges, weight, batch, auxiliary, neighbours)
+
+
+class ChainPooling(Pooling):
+    """A pooling into the clusters of the chain."""
+
+    def forward(self, state: LayerState, data: Tensors) -> LayerState:
+        """Return the next level of the chain."""
+        out = self.pool(state.x, data)
+        level = self.pool.level + 1
+        chain = chains_of(data, level)
+        weight = chain.coarse_weights(level, out.x.dtype)  # those of `out` may be rounded
+        neighbours = Neighbours.of_level(chain, level, out.edge_index, weight)
+        return state._replace(
+            x=out.x,
+            edge_index=out.edge_index,
+            edge_weight=weight,
+            batch=out.batch,
+            neighbours=neighbours,
+            start=chain.start[level],
+        )

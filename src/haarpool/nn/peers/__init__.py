@@ -1,1 +1,0 @@
-"""Pooling layers of other papers, for comparison with HaarPooling."""

@@ -1,0 +1,281 @@
+"""The list of layers with a token, and of networks with a name.
+
+Strings are checked without torch. So what `@layer(...)` says about a layer of `haarpool.nn.layers`
+is read from the source of its file; the file is imported when the layer is made.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pkgutil
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any, Literal, TypeVar
+
+from haarpool.errors import HaarPoolError, HaarPoolWarning
+
+Kind = Literal["convolution", "join", "pooling", "readout", "linear"]
+TOKEN = "[A-Z]+(?:[0-9]+[A-Z]+)*"
+LAYERS, NETWORKS = "haarpool.nn.layers", "haarpool.nn.networks"
+ENTRY_POINTS = "haarpool.layers"
+
+Class = TypeVar("Class", bound=type)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer with its token, as `layer` describes it.
+
+    Attributes:
+        token: Its name in architecture strings.
+        home: "module:class".
+        summary: The first line of its docstring, without the period.
+        options: Parameters that a user may set, with their defaults.
+        kind: What it is for.
+        chain: Whether it uses a level of the chain.
+        static: Whether its shapes are static.
+        compiles: Whether it compiles into one graph.
+        exports: Whether `torch.export` takes it.
+        limits: Smallest and largest values of options.
+    """
+
+    token: str
+    home: str
+    summary: str
+    options: Mapping[str, Any]
+    kind: Kind
+    chain: bool = False
+    static: bool = False
+    compiles: bool = False
+    exports: bool = False
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    loaded: type | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The name of its class."""
+        return self.home.rpartition(":")[2].rpartition(".")[2]
+
+    @property
+    def takes_width(self) -> bool:
+        """Whether a width and a repeat may stand beside its token."""
+        return self.kind in ("convolution", "linear")
+
+    def load(self) -> Any:
+        """Return its class."""
+        module, _, name = self.home.partition(":")
+        return self.loaded or getattr(import_module(module), name)
+
+
+_LAYERS: dict[str, Layer] = {}
+_NETWORKS: dict[str, Any] = {}
+
+
+def layer(
+    token: str,
+    *,
+    kind: Kind,
+    chain: bool = False,
+    static: bool = False,
+    compiles: bool | None = None,
+    exports: bool | None = None,
+    options: Sequence[str] | None = None,
+    limits: Mapping[str, tuple[float, float]] | None = None,
+) -> Callable[[Class], Class]:
+    """Return a class decorator that registers a layer for architecture strings.
+
+    The first line of the docstring says what the layer is, and parameters of the constructor with a
+    default are its options: `build_model(..., ratio=0.8)`, `--pooling ratio=0.8`. By kind, the
+    class is made and called as
+
+        convolution  Class(in_channels, out_channels, **options);  x = layer(x, edges)
+        pooling      Class(in_channels, **options);  layer(x, edge_index, edge_weight, batch)
+                     returns a `PoolingOutput`, or a tuple that starts with these four, of the
+                     coarse graphs; further losses are its `details`
+        the same with chain=True: Class(level, **options), with the attribute level; layer(x, data)
+        readout      Class(in_channels, **options), with the attribute out_channels;
+                     rows (B, out_channels) = layer(state, data), see `LayerState`
+
+    A pooling whose output has other columns than its input has an attribute `out_channels`, or a
+    method `out_channels(in_channels)`. One that needs more than a chain has a method `transform`,
+    see `EigenPooling`.
+
+    Args:
+        token: Capital letters, with digits only between them.
+        kind: "convolution", "join", "pooling", "readout" or "linear".
+        chain: Whether it is a pooling that uses a level of the chain.
+        static: Whether its shapes follow from those of its input and its sums have a fixed order,
+            so that a CUDA graph can capture it.
+        compiles: Whether it compiles into one graph; `None` is `static`.
+        exports: Whether `torch.export` takes it; `None` is `static`.
+        options: Names of its options; `None` for all parameters with a default.
+        limits: Smallest and largest values of options; those of a float are excluded.
+
+    Example:
+        >>> @layer("NONE", kind="pooling")
+        ... class NoPooling:
+        ...     '''No pooling.'''
+        >>> find_layer("NONE").summary
+        'No pooling'
+        >>> del _LAYERS["NONE"]
+    """
+    declaration: dict[str, Any] = {
+        "kind": kind, "chain": chain, "static": static, "compiles": compiles, "exports": exports,
+        "options": options, "limits": limits,
+    }  # fmt: skip
+
+    def add(cls: Class) -> Class:
+        parameters = inspect.signature(cls).parameters.values()
+        defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+        home, doc = f"{cls.__module__}:{cls.__qualname__}", inspect.getdoc(cls) or ""
+        _add(token, home, doc, defaults, **declaration, loaded=cls)
+        return cls
+
+    return add
+
+
+def _add(
+    token: str,
+    home: str,
+    doc: str,
+    defaults: Mapping[str, Any],
+    *,
+    static: bool = False,
+    compiles: bool | None = None,
+    exports: bool | None = None,
+    options: Sequence[str] | None = None,
+    limits: Mapping[str, tuple[float, float]] | None = None,
+    **others: Any,
+) -> None:
+    if not home.startswith(f"{LAYERS}."):
+        _read_folder()
+    known = _LAYERS.get(token)
+    if not re.fullmatch(TOKEN, token) or (known and known.home != home):
+        raise HaarPoolError(
+            "an unused token of capital letters",
+            f"{token!r}" + (f" of {known.name}" if known else ""),
+            "choose another token",
+        )
+    _LAYERS[token] = Layer(
+        token,
+        home,
+        doc.partition("\n")[0].removesuffix("."),
+        {name: defaults[name] for name in (defaults if options is None else options)},
+        static=static,
+        compiles=static if compiles is None else compiles,
+        exports=static if exports is None else exports,
+        limits=limits or {},
+        **others,
+    )
+
+
+def _declared(package: str, decorator: str) -> Iterator[tuple[str, ast.ClassDef, ast.Call]]:
+    """Yield module, class and decorator of the decorated classes of a folder, from the sources."""
+    for module in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
+        spec = module.module_finder.find_spec(module.name, None)
+        source = spec.loader.get_source(module.name) if spec else ""  # type: ignore[union-attr]
+        if f"@{decorator}(" not in source:
+            continue
+        for node in ast.parse(source).body:
+            for call in getattr(node, "decorator_list", ()):
+                if isinstance(call, ast.Call) and ast.unparse(call.func) == decorator:
+                    assert isinstance(node, ast.ClassDef)
+                    yield module.name, node, call
+
+
+@cache
+def _read_folder() -> None:
+    """Register the layers of the folder, without importing them."""
+    for module, node, call in _declared(LAYERS, "layer"):
+        functions = (one for one in node.body if isinstance(one, ast.FunctionDef))
+        constructors = (one.args for one in functions if one.name == "__init__")
+        defaults = _defaults(next(constructors, None))
+        said = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+        token, doc = ast.literal_eval(call.args[0]), ast.get_docstring(node) or ""
+        _add(token, f"{module}:{node.name}", doc, defaults, **said)
+
+
+def _defaults(parameters: ast.arguments | None) -> dict[str, Any]:
+    """Return the defaults of the parameters that have one."""
+    if parameters is None:
+        return {}
+    first = len(parameters.args) - len(parameters.defaults)
+    names = [one.arg for one in [*parameters.args[first:], *parameters.kwonlyargs]]
+    values = [*parameters.defaults, *parameters.kw_defaults]
+    pairs = zip(names, values, strict=True)
+    return {name: ast.literal_eval(value) for name, value in pairs if value is not None}
+
+
+@cache
+def _load_entry_points() -> None:
+    """Import the modules that installed packages name in the group `haarpool.layers`."""
+    from importlib.metadata import entry_points  # it takes time, and few strings need it
+
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            entry.load()
+        except Exception as error:  # whatever a package raises, others work
+            text = f"layers of entry point {entry.name} = {entry.value} were not loaded: {error}"
+            warnings.warn(text, HaarPoolWarning, stacklevel=2)
+
+
+def registered_layers() -> Mapping[str, Layer]:
+    """Return all layers by their tokens, also those of installed packages."""
+    _read_folder()
+    _load_entry_points()
+    return _LAYERS
+
+
+def find_layer(token: str) -> Layer | None:
+    """Return the layer of a token, or `None`."""
+    _read_folder()
+    # Packages are asked only for tokens that are not known: they import torch.
+    return _LAYERS.get(token) or registered_layers().get(token)
+
+
+def network(name: str) -> Callable[[Class], Class]:
+    """Return a class decorator that registers an architecture: `--arch name:size=number,...`.
+
+    Args:
+        name: Lower-case letters.
+    """
+
+    def add(cls: Class) -> Class:
+        cls.name = name  # type: ignore[attr-defined]
+        _NETWORKS[name] = cls
+        return cls
+
+    return add
+
+
+@cache
+def _network_homes() -> dict[str, str]:
+    """Return the module of each network of the folder."""
+    found = _declared(NETWORKS, "network")
+    return {ast.literal_eval(call.args[0]): module for module, _, call in found}
+
+
+def find_network(text: str) -> Any:
+    """Return the architecture class of `name` or `name:size=number,...`, or `None`."""
+    match = re.match(r"[a-z]+\b", text.lower())
+    name = match[0] if match else ""
+    if name not in _NETWORKS and name in _network_homes():
+        import_module(_network_homes()[name])
+    elif text.islower():  # no tokens, which are capitals
+        _load_entry_points()
+    return _NETWORKS.get(name)
+
+
+def asks_packages(text: str) -> bool:
+    """Return whether a string may need layers of installed packages, which import torch."""
+    from importlib.metadata import entry_points
+
+    _read_folder()
+    named = text.lower().partition(":")[0] in _network_homes()
+    known = named or _LAYERS.keys() >= {*re.findall(TOKEN, text)}
+    return not known and bool(entry_points(group=ENTRY_POINTS))
