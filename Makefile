@@ -58,6 +58,7 @@ pages: $(VENV)/installed ## write the report, and the tables of README and docs/
 	$(BIN)/python benchmarks/default_scores.py --table
 	$(BIN)/python benchmarks/paper_page.py
 	$(BIN)/python benchmarks/speed_page.py
+	$(BIN)/python benchmarks/layer_page.py
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) .venv-newest build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

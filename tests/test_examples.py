@@ -14,6 +14,7 @@ CLAIMS = {
     "classification": (r"test accuracy ([\d.]+) .*by chance ([\d.]+)", lambda a, b: a > b + 0.15),
     "regression": (r"test error ([\d.]+) .*guess ([\d.]+)", lambda a, b: a < 0.8 * b),
     "unet": (r"test accuracy ([\d.]+) .*alone ([\d.]+)", lambda a, b: a > b + 0.15),
+    "own_pooling": (r"test accuracy ([\d.]+) .*by chance ([\d.]+)", lambda a, b: a > b + 0.15),
     "denoising": (r"over neighbours ([\d.]+) dB[^$]*chains ([\d.]+) dB", lambda a, b: b > a + 1),
 }
 

@@ -13,7 +13,7 @@ from torch_geometric.utils import scatter
 
 from haarpool import HaarPoolError
 from haarpool.nn import LaPool, build_model
-from haarpool.nn.layers.edgepool import EdgeContraction
+from haarpool.nn.layers.edgepool import FastEdgePooling
 from haarpool.nn.layers.global_readouts import MaxReadout
 from haarpool.nn.layers.state import LayerState
 from haarpool.nn.networks.stages import ChainPooling, Pooling
@@ -31,7 +31,7 @@ from helpers.networks import (
 def contracted() -> tuple[LayerState, LayerState, tuple]:
     """A state, what the stage makes of it, and what PyG's class makes of it."""
     torch.manual_seed(0)
-    stage, batch = Pooling(EdgeContraction(FEATURES)), Batch.from_data_list(weighted_graphs())
+    stage, batch = Pooling(FastEdgePooling(FEATURES)), Batch.from_data_list(weighted_graphs())
     peer = EdgePooling(FEATURES)
     peer.load_state_dict(stage.pool.state_dict())
     state = LayerState(batch.x, batch.edge_index, batch.edge_weight, batch.batch)

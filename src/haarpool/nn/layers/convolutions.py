@@ -121,7 +121,10 @@ class NormalizedGIN(WeightedGIN):
 
 @layer("SAGE", kind="convolution", static=True)
 class WeightedSAGE(SAGEConv):  # type: ignore[misc]
-    """GraphSAGE with the weighted mean Σ_j w_ij x_j / Σ_j |w_ij| over neighbours."""
+    """GraphSAGE with the weighted mean over neighbours.
+
+    The mean is Σ_j w_ij x_j / Σ_j |w_ij|.
+    """
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__(in_channels, out_channels, aggr="sum")

@@ -7,19 +7,57 @@ zeros at the end.
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch_geometric.utils import to_dense_adj, to_dense_batch
 
 from haarpool.errors import HaarPoolError
 from haarpool.nn.layers.pooling_output import PoolingOutput
 
 
-def check_width(x: Tensor, width: int) -> None:
-    """Raise an error unless x has shape (N, width)."""
-    if x.dim() != 2 or x.shape[1] != width:
-        raise HaarPoolError(
-            f"x of shape (N, {width})", f"{tuple(x.shape)}", f"pass features with {width} columns"
-        )
+class DensePooling(nn.Module):
+    """A pooling with an assignment matrix: a subclass pools dense tensors by `pool`.
+
+    The layer does not compile into one graph (`torch.compile(fullgraph=True)`) and cannot be
+    exported, because the shapes of its tensors depend on the largest graph of the batch, on the
+    number of clusters and on the number of edges of weight zero. It compiles with graph breaks. The
+    host waits for the device to read these shapes.
+    """
+
+    in_channels: int
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        batch: Tensor | None = None,
+    ) -> PoolingOutput:
+        """Pool a minibatch.
+
+        Args:
+            x: (N, in_channels) node features.
+            edge_index: (2, E) edges.
+            edge_weight: (E,) edge weights.
+            batch: (N,) graph of each node, sorted.
+        """
+        width = self.in_channels
+        if x.dim() != 2 or x.shape[1] != width:
+            raise HaarPoolError(
+                f"x of shape (N, {width})",
+                f"{tuple(x.shape)}",
+                f"pass features with {width} columns",
+            )
+        return self.pool(*to_dense(x, edge_index, edge_weight, batch))
+
+    def pool(self, x: Tensor, adj: Tensor, mask: Tensor) -> PoolingOutput:
+        """Pool a dense batch.
+
+        Args:
+            x: (B, n, in_channels) node features.
+            adj: (B, n, n) adjacency.
+            mask: (B, n) mask of rows that are nodes.
+        """
+        raise NotImplementedError
 
 
 def to_dense(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch_geometric.nn import DenseSAGEConv, dense_diff_pool
 
 from haarpool._validate import whole_number
-from haarpool.nn.layers.dense_batch import check_width, to_dense, to_sparse
+from haarpool.nn.layers.dense_batch import DensePooling, to_sparse
 from haarpool.nn.layers.pooling_output import PoolingOutput
 from haarpool.nn.strings.registry import layer
 
 
 @layer("DP", kind="pooling", limits={"num_clusters": (1, 1024)})
-class DiffPool(nn.Module):
+class DiffPool(DensePooling):
     """Pool nodes into soft clusters that a graph network assigns.
 
         S = softmax(GNN(X, A)),  X' = Sᵀ X,  A' = Sᵀ A S
@@ -23,11 +23,6 @@ class DiffPool(nn.Module):
     paper: |A - S Sᵀ| divided by the number of entries, and the mean entropy of the assignments. GNN
     has two layers of GraphSAGE with means, as in the paper. Every graph gets `num_clusters`
     clusters. As in PyG, the losses of a batch count the entries that pad smaller graphs.
-
-    The layer does not compile into one graph (`torch.compile(fullgraph=True)`) and cannot be
-    exported, because the shapes of its tensors depend on the largest graph of the batch and on the
-    number of edges of weight zero. It compiles with graph breaks. The host waits for the device to
-    read these shapes.
 
     Args:
         in_channels: Number of columns of x.
@@ -55,26 +50,11 @@ class DiffPool(nn.Module):
         self.hidden.reset_parameters()
         self.assign.reset_parameters()
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Tensor,
-        edge_weight: Tensor | None = None,
-        batch: Tensor | None = None,
-    ) -> PoolingOutput:
-        """Pool a minibatch.
-
-        Args:
-            x: (N, in_channels) node features.
-            edge_index: (2, E) edges.
-            edge_weight: (E,) edge weights.
-            batch: (N,) graph of each node, sorted.
-        """
-        check_width(x, self.in_channels)
-        dense, adjacency, mask = to_dense(x, edge_index, edge_weight, batch)
-        hidden = self.hidden(dense, adjacency, mask).relu()
-        scores = self.assign(hidden, adjacency, mask)
-        pooled, coarse, link, entropy = dense_diff_pool(dense, adjacency, scores, mask)
+    def pool(self, x: Tensor, adj: Tensor, mask: Tensor) -> PoolingOutput:
+        """Pool a dense batch."""
+        hidden = self.hidden(x, adj, mask).relu()
+        scores = self.assign(hidden, adj, mask)
+        pooled, coarse, link, entropy = dense_diff_pool(x, adj, scores, mask)
         return to_sparse(pooled, coarse)._replace(details=torch.stack([link, entropy]))
 
     def __repr__(self) -> str:

@@ -17,16 +17,41 @@ from haarpool.nn.layers.pooling_output import PoolingOutput
 from haarpool.nn.strings.registry import layer
 
 
+@layer("EP", kind="pooling")
 class FastEdgePooling(EdgePooling):  # type: ignore[misc]  # PyG has no types
-    """PyG's `EdgePooling` with the same clusters, output and weights, many times faster.
+    """EdgePool: contract edges with high scores; the output has no edge weights.
 
         s_e = softmax over the edges e into a node (w · [x_u, x_v] + b) + 1/2
         contract edges by descending s_e, unless one of the two nodes is already contracted
         x' = s_e (x_u + x_v) for a contracted edge,  x' = x_u for a node without one
 
     Diehl, "Edge Contraction Pooling for Graph Neural Networks", arXiv 1905.10990, 2019. PyG visits
-    the edges in a Python loop over tensors; here the loop is compiled.
+    the edges in a Python loop over tensors; here the loop is compiled, with the same clusters and
+    weights. The order of equal scores is undefined, and they are common: a node with one neighbour
+    always has the highest score. So the result for a graph may depend on its batch.
+
+    Args:
+        in_channels: Number of columns of x.
     """
+
+    def __init__(self, in_channels: int) -> None:
+        super().__init__(in_channels)
+
+    def forward(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor
+    ) -> PoolingOutput:
+        """Pool a minibatch.
+
+        Args:
+            x: (N, in_channels) node features.
+            edge_index: (2, E) edges.
+            edge_weight: (E,) edge weights, which are ignored.
+            batch: (N,) graph of each node.
+        """
+        x, edges, batch, _ = super().forward(x, edge_index, batch)
+        # PyG sorts nodes by score; other layers expect them graph by graph.
+        order = batch.argsort(stable=True)
+        return PoolingOutput(x[order], order.argsort()[edges], None, batch[order])
 
     def _merge_edges(
         self, x: Tensor, edge_index: Tensor, batch: Tensor, edge_score: Tensor
@@ -54,37 +79,6 @@ class FastEdgePooling(EdgePooling):  # type: ignore[misc]  # PyG has no types
         edges = coalesce(cluster[edge_index], num_nodes=num_clusters)
         graphs = batch.new_empty(num_clusters).scatter_(0, cluster, batch)
         return pooled, edges, graphs, UnpoolInfo(edge_index, cluster, batch, score)
-
-
-@layer("EP", kind="pooling")
-class EdgeContraction(FastEdgePooling):
-    """Contract edges with high scores; the output has no edge weights.
-
-    The order of equal scores is undefined, and they are common: a node with one neighbour always
-    has the highest score. So the result for a graph may depend on its batch.
-
-    Args:
-        in_channels: Number of columns of x.
-    """
-
-    def __init__(self, in_channels: int) -> None:
-        super().__init__(in_channels)
-
-    def forward(
-        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor
-    ) -> PoolingOutput:
-        """Pool a minibatch.
-
-        Args:
-            x: (N, in_channels) node features.
-            edge_index: (2, E) edges.
-            edge_weight: (E,) edge weights, which are ignored.
-            batch: (N,) graph of each node.
-        """
-        x, edges, batch, _ = super().forward(x, edge_index, batch)
-        # PyG sorts nodes by score; other layers expect them graph by graph.
-        order = batch.argsort(stable=True)
-        return PoolingOutput(x[order], order.argsort()[edges], None, batch[order])
 
 
 def contract(source: Ints, target: Ints, num_nodes: int) -> tuple[Ints, Ints]:

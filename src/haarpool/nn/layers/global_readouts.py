@@ -30,11 +30,6 @@ class Readout(torch.nn.Module):
         self.out_channels = in_channels
         self.aggregation: Any = None
 
-    def reset_parameters(self) -> None:
-        """Reset the weights."""
-        if self.aggregation is not None:
-            self.aggregation.reset_parameters()
-
     def forward(self, state: LayerState, data: Tensors) -> Tensor:
         """Return (B, out_channels) rows; that of a graph without nodes is zero."""
         result: Tensor = self.aggregation(state.x, state.batch, dim_size=num_graphs(data))

@@ -27,11 +27,6 @@ class JumpingKnowledge(torch.nn.Module):
         super().__init__()
         self.convolutions: Any = torch.nn.ModuleList(convolutions)
 
-    def reset_parameters(self) -> None:
-        """Reset the weights."""
-        for convolution in self.convolutions:
-            convolution.reset_parameters()
-
     def forward(self, state: LayerState, data: Tensors) -> LayerState:
         """Return all outputs side by side."""
         outputs = []

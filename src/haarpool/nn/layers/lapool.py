@@ -6,19 +6,13 @@ import torch
 from torch import Tensor, nn
 
 from haarpool._validate import real_number, whole_number
-from haarpool.nn.layers.dense_batch import (
-    check_width,
-    hop_counts,
-    safe_divisor,
-    to_dense,
-    to_sparse,
-)
+from haarpool.nn.layers.dense_batch import DensePooling, hop_counts, safe_divisor, to_sparse
 from haarpool.nn.layers.pooling_output import PoolingOutput
 from haarpool.nn.strings.registry import layer
 
 
 @layer("LAP", kind="pooling", options=("relaxed", "distance"))
-class LaPool(nn.Module):
+class LaPool(DensePooling):
     """Pool nodes into sparse clusters around nodes that differ from their neighbours.
 
         s_i = ‖Σ_j A[i, j] (x_i - x_j)‖, the row norms of L X with L = D - A
@@ -38,10 +32,6 @@ class LaPool(nn.Module):
     clusters of its component; if the component has no centroid (with fixed k), to all clusters by
     cosine alone. Nodes are neighbours if there is an edge of any weight; self-loops do not change
     s. The GIN layer inside the pooling of the authors' code is left to the layers of the network.
-
-    The layer does not compile into one graph (`torch.compile(fullgraph=True)`) and cannot be
-    exported, because the number of clusters depends on the values of x. It compiles with graph
-    breaks. The host waits for the device to read the number of clusters.
 
     Args:
         in_channels: Number of columns of x.
@@ -94,23 +84,8 @@ class LaPool(nn.Module):
         """Reset the weights of the linear map."""
         self.update.reset_parameters()
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Tensor,
-        edge_weight: Tensor | None = None,
-        batch: Tensor | None = None,
-    ) -> PoolingOutput:
-        """Pool a minibatch.
-
-        Args:
-            x: (N, in_channels) node features.
-            edge_index: (2, E) edges.
-            edge_weight: (E,) edge weights.
-            batch: (N,) graph of each node, sorted.
-        """
-        check_width(x, self.in_channels)
-        x, adj, mask = to_dense(x, edge_index, edge_weight, batch)
+    def pool(self, x: Tensor, adj: Tensor, mask: Tensor) -> PoolingOutput:
+        """Pool a dense batch."""
         c, is_cluster = self.assign(x, adj, mask)
         diagonal = torch.eye(c.shape[2], dtype=torch.bool, device=x.device)
         coarse = (c.mT @ adj @ c).masked_fill(diagonal, 0)

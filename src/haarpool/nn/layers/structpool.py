@@ -6,13 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from haarpool._validate import whole_number
-from haarpool.nn.layers.dense_batch import (
-    check_width,
-    hop_counts,
-    safe_divisor,
-    to_dense,
-    to_sparse,
-)
+from haarpool.nn.layers.dense_batch import DensePooling, hop_counts, safe_divisor, to_sparse
 from haarpool.nn.layers.pooling_output import PoolingOutput
 from haarpool.nn.strings.registry import layer
 
@@ -23,7 +17,7 @@ from haarpool.nn.strings.registry import layer
     options=("num_clusters", "num_iterations", "hops"),
     limits={"num_clusters": (1, 1024), "num_iterations": (0, 1000)},
 )
-class StructPool(nn.Module):
+class StructPool(DensePooling):
     """Pool nodes into soft clusters by a conditional random field.
 
         U = GCN(X, A),  one layer being  H <- tanh(D⁻¹ (A + I) H W + b)  with D = deg(A) + I
@@ -41,11 +35,6 @@ class StructPool(nn.Module):
     negative. Here it is the sum of absolute values, which is the same for features >= 0, always
     bounds P, and gives zeros instead of NaN for a node without similar nodes. The authors' code
     keeps Λ = -I fixed.
-
-    The layer does not compile into one graph (`torch.compile(fullgraph=True)`) and cannot be
-    exported, because the shapes of its tensors depend on the largest graph of the batch and on the
-    number of edges of weight zero. It compiles with graph breaks. The host waits for the device to
-    read these shapes.
 
     Args:
         in_channels: Number of columns of x.
@@ -100,23 +89,8 @@ class StructPool(nn.Module):
         with torch.no_grad():
             self.compatibility.copy_(-torch.eye(self.num_clusters))
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Tensor,
-        edge_weight: Tensor | None = None,
-        batch: Tensor | None = None,
-    ) -> PoolingOutput:
-        """Pool a minibatch.
-
-        Args:
-            x: (N, in_channels) node features.
-            edge_index: (2, E) edges.
-            edge_weight: (E,) edge weights.
-            batch: (N,) graph of each node, sorted.
-        """
-        check_width(x, self.in_channels)
-        x, adj, mask = to_dense(x, edge_index, edge_weight, batch)
+    def pool(self, x: Tensor, adj: Tensor, mask: Tensor) -> PoolingOutput:
+        """Pool a dense batch."""
         q = self.assign(x, adj, mask)
         return to_sparse(q.mT @ x, q.mT @ adj @ q)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass, fields, replace
+from importlib import import_module
 from typing import Any, ClassVar, Self
 
 from haarpool._types import Domain
@@ -38,6 +39,7 @@ class HaarNetArchitecture(AnyArchitecture):
     levels: int = 2
     coarse_depth: int = 2
     name: ClassVar[str]
+    network: ClassVar[str] = "HaarNet"
     convolution: ClassVar[tuple[str, str]] = ("RES", "residual convolutions")  # for `parts`
     ending: ClassVar[tuple[tuple[str, str], ...]] = (
         ("statistics", "of every layer and level"),
@@ -106,18 +108,19 @@ class HaarNetArchitecture(AnyArchitecture):
         return [*parts, *self.ending]
 
     def build(
-        self, in_channels: int, out_channels: int, *, tied: object = None, **settings: Any
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        tied: object = None,
+        options: object = None,
+        **settings: Any,
     ) -> Any:
-        """Make the network, which shares no weights."""
+        """Make the network, which shares no weights; its layers have no options."""
         if tied is not None:
             raise HaarPoolError(f"tied=None for {self.name}", f"{tied!r}", "leave tied out")
-        return self._network()(in_channels, out_channels, **asdict(self), **settings)
-
-    @staticmethod
-    def _network() -> Any:
-        from haarpool.nn.networks.haar_net import HaarNet
-
-        return HaarNet
+        network = getattr(import_module("haarpool.nn"), self.network)
+        return network(in_channels, out_channels, **asdict(self), **settings)
 
     def __str__(self) -> str:
         changed = [
@@ -141,6 +144,7 @@ class HaarSumArchitecture(HaarNetArchitecture):
 
     depth: int = 3
     coarse_depth: int = 1
+    network: ClassVar[str] = "HaarSumNet"
     convolution: ClassVar[tuple[str, str]] = ("FILTER", "filter convolutions")
     ending: ClassVar[tuple[tuple[str, str], ...]] = (
         ("sum", "over the nodes of every level"),
@@ -152,9 +156,3 @@ class HaarSumArchitecture(HaarNetArchitecture):
     ) -> Any:
         """Make the network, which has no dropout."""
         return super().build(in_channels, out_channels, **settings)
-
-    @staticmethod
-    def _network() -> Any:
-        from haarpool.nn.networks.haar_sum_net import HaarSumNet
-
-        return HaarSumNet

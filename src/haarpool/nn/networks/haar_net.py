@@ -17,13 +17,13 @@ from haarpool.nn.inputs import Tensors, chains_of, num_graphs, tensors_of, widen
 from haarpool.nn.layers.pooling import HaarPooling, detail_part
 from haarpool.nn.layers.residual import EPSILON, ResidualConvolution
 from haarpool.nn.layers.state import LayerState
-from haarpool.nn.networks.edge_network import EdgeNetwork
 from haarpool.nn.networks.haar_architecture import HaarNetArchitecture
+from haarpool.nn.networks.network import Network
 from haarpool.nn.networks.stages import ChainPooling
 from haarpool.nn.strings.architecture import DEFAULT_WIDTH
 
 
-class HaarNet(EdgeNetwork):
+class HaarNet(Network):
     """Residual convolutions on every level of a chain, with statistics of all of them.
 
         level 0   depth residual convolutions whose messages see edge features
@@ -58,7 +58,7 @@ class HaarNet(EdgeNetwork):
         AddHaarChain(num_levels=3, top=None)
     """
 
-    normalizes_graphs = True
+    reads_edges = normalizes_graphs = has_static_shapes = True
 
     def __init__(
         self,
@@ -101,12 +101,6 @@ class HaarNet(EdgeNetwork):
         self.readout_norm = BatchNorm(columns, EPSILON, allow_single_element=True)
         self.hidden = Linear(columns, width)
         self.output = Linear(width, self.out_channels)
-
-    def reset_parameters(self) -> None:
-        """Reset the weights of all layers."""
-        for module in self.modules():
-            if module is not self and isinstance(module, Linear | BatchNorm | ResidualConvolution):
-                module.reset_parameters()
 
     def forward(self, data: Any, *, padded: bool = False) -> Tensor:
         """Compute scores or values, (B, out_channels).

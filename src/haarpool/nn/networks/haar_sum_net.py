@@ -18,14 +18,14 @@ from haarpool.nn.layers.neighbours import Neighbours
 from haarpool.nn.layers.pooling import HaarPooling
 from haarpool.nn.layers.residual import normalized_sum
 from haarpool.nn.layers.state import Edges, LayerState
-from haarpool.nn.networks.edge_network import EdgeNetwork
 from haarpool.nn.networks.haar_architecture import HaarSumArchitecture
 from haarpool.nn.networks.linear_fit import LinearFit
+from haarpool.nn.networks.network import Network
 from haarpool.nn.networks.stages import ChainPooling
 from haarpool.nn.strings.architecture import DEFAULT_WIDTH
 
 
-class HaarSumNet(EdgeNetwork):
+class HaarSumNet(Network):
     """A linear fit on sums of node features, plus a sum over the nodes of every level of a chain.
 
         level 0   depth filter convolutions, see `FilterConvolution`
@@ -62,6 +62,8 @@ class HaarSumNet(EdgeNetwork):
         >>> model.transform()
         AddHaarChain(num_levels=1, top=None)
     """
+
+    reads_edges = has_static_shapes = True
 
     def __init__(
         self,
@@ -100,12 +102,6 @@ class HaarSumNet(EdgeNetwork):
             for n in depths
         )
         self.baseline = LinearFit(self.in_channels + 1, self.out_channels)
-
-    def reset_parameters(self) -> None:
-        """Reset the weights of all layers."""
-        for module in self.modules():
-            if isinstance(module, Linear | LinearFit):
-                module.reset_parameters()
 
     def fit_baseline(self, batches: Iterable[tuple[Any, Tensor]]) -> None:
         """Fit the linear part: targets from sums of node features and the number of nodes.

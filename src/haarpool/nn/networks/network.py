@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, get_args
 
 import torch
@@ -13,7 +14,7 @@ from haarpool._types import Domain, Task
 from haarpool._validate import choice, whole_number
 from haarpool.data import AddHaarChain
 from haarpool.errors import HaarPoolError
-from haarpool.nn.inputs import check_signal, missing_features, num_graphs
+from haarpool.nn.inputs import Tensors, check_signal, missing_features, num_graphs
 from haarpool.nn.losses import task_loss
 from haarpool.nn.networks.standardize import Standardize, fit_standardize
 from haarpool.nn.strings.architecture import AnyArchitecture, choose_domain
@@ -30,18 +31,23 @@ class Network(torch.nn.Module):
         arch: The architecture.
         in_channels: Number of columns of `data.x`.
         out_channels: Number of classes, or of targets.
+        edge_channels: Number of columns of `data.edge_attr`; 0 ignores it.
+        domain: Domain of the poolings; `None` is that of the architecture.
         task: See `build_model`.
-        domain: See `build_model`.
-        standardize: See `build_model`.
+        standardize: Columns of `data.x` that are standardised, see `fit_inputs`.
+        standardize_edges: The same for `data.edge_attr`.
 
     Attributes:
         reads_edges: Whether it reads `data.edge_attr`; all networks read `data.edge_weight`.
         normalizes_graphs: Whether it normalises over the graphs of a minibatch, so that a training
             step needs more than a few of them.
+        has_static_shapes: Whether all shapes follow from the shapes of the input, and sums have a
+            fixed order. Then it can be captured in a CUDA graph, and gives the same bits each time.
     """
 
     reads_edges = False
     normalizes_graphs = False
+    has_static_shapes = False
 
     def __init__(
         self,
@@ -49,9 +55,11 @@ class Network(torch.nn.Module):
         in_channels: int,
         out_channels: int,
         *,
-        task: Task,
-        domain: Domain | None,
+        edge_channels: int = 0,
+        domain: Domain | None = None,
+        task: Task = "classification",
         standardize: Sequence[int] = (),
+        standardize_edges: Sequence[int] = (),
     ) -> None:
         super().__init__()
         self.arch = arch
@@ -59,7 +67,9 @@ class Network(torch.nn.Module):
         self.domain = choose_domain(arch, domain)
         self.in_channels = whole_number("in_channels", in_channels, remedy="pass data.num_features")
         self.out_channels = whole_number("out_channels", out_channels, remedy="count the classes")
+        self.edge_channels = whole_number("edge_channels", edge_channels, minimum=0)
         self.standardize = Standardize(self.in_channels, standardize)
+        self.standardize_edges = Standardize(self.edge_channels, standardize_edges)
 
     def output_and_auxiliary(
         self, data: Any, *, padded: bool = False
@@ -76,17 +86,13 @@ class Network(torch.nn.Module):
         return self(data, padded=padded), None
 
     @property
-    def has_static_shapes(self) -> bool:
-        """Whether all shapes follow from the shapes of the input, and sums have a fixed order.
-
-        Then the network can be captured in a CUDA graph, and gives the same bits each time.
-        """
-        return False
-
-    @property
     def chain_parameters(self) -> dict[str, Any]:
         """Parameters of its chains: `AddHaarChain(**model.chain_parameters)`; {} without chains."""
         return self.arch.chain_parameters
+
+    def reset_parameters(self) -> None:
+        """Reset the weights of all layers."""
+        _reset_parts(self)
 
     def transform(self, **parameters: Any) -> BaseTransform | None:
         """Return the transform that adds to a graph what this network reads, or `None`.
@@ -113,7 +119,8 @@ class Network(torch.nn.Module):
         Args:
             batches: Minibatches of the training data, for example a PyG `DataLoader`.
         """
-        fit_standardize(self._standardized_inputs(), batches)
+        modules = {"x": self.standardize, "edge_attr": self.standardize_edges}
+        fit_standardize(modules, batches)
 
     def fit_baseline(self, batches: Iterable[tuple[Any, Tensor]]) -> None:
         """Fit what a network predicts without its layers; most networks have nothing to fit.
@@ -121,9 +128,6 @@ class Network(torch.nn.Module):
         Args:
             batches: Minibatches of the training data, each with its targets.
         """
-
-    def _standardized_inputs(self) -> dict[str, Standardize]:
-        return {"x": self.standardize}
 
     def _add_chain(self, **parameters: Any) -> BaseTransform:
         return AddHaarChain(**parameters)
@@ -139,6 +143,8 @@ class Network(torch.nn.Module):
         self._check_graph(data)
         if self.chain_parameters:
             self._check_chain(data)
+        if self.edge_channels:
+            self._check_edges(data)
 
     def _check_graph(self, data: Any) -> None:
         if "x" not in data or data["x"] is None:
@@ -178,6 +184,23 @@ class Network(torch.nn.Module):
                 self._remedy(),
             )
 
+    def _check_edges(self, data: Any) -> None:
+        shape = (data["edge_index"].shape[1], self.edge_channels)
+        found = tuple(data["edge_attr"].shape) if "edge_attr" in data else "none"
+        if found != shape:
+            raise HaarPoolError(
+                f"edge_attr of shape {shape}",
+                f"{found}",
+                "pass edge_channels=data.num_edge_features",
+            )
+
+    def _edge_features(self, data: Tensors, like: Tensor) -> Tensor | None:
+        """Return (E, edge_channels) standardised features of the edges, or `None`."""
+        if not self.edge_channels:
+            return None
+        features: Tensor = self.standardize_edges(data["edge_attr"].to(like.dtype))
+        return features
+
     def _remedy(self) -> str:
         return f"add {self.transform()!r} to the transforms of the dataset"
 
@@ -201,6 +224,12 @@ class Network(torch.nn.Module):
     def extra_repr(self) -> str:
         """Return the architecture, for `print(model)`."""
         return f"{str(self.arch)!r}, {self.in_channels} -> {self.out_channels}, {self.task}"
+
+
+def _reset_parts(module: torch.nn.Module) -> None:
+    """Reset the weights of the parts of a module, each by its own method if it has one."""
+    for part in module.children():
+        getattr(part, "reset_parameters", partial(_reset_parts, part))()
 
 
 def num_weights(module: torch.nn.Module) -> int:

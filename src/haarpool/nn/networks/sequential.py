@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -12,7 +12,6 @@ from torch.nn import ModuleList
 from torch.nn.functional import dropout
 from torch_geometric.transforms import BaseTransform
 
-from haarpool._types import Domain, Task
 from haarpool._validate import real_number
 from haarpool.errors import HaarPoolError
 from haarpool.nn.inputs import tensors_of
@@ -40,12 +39,10 @@ class SequentialNetwork(Network):
         arch: The architecture; all its layers have a width.
         in_channels: Number of columns of `data.x`.
         out_channels: Number of classes, or of values to predict.
-        task: See `build_model`.
-        domain: See `build_model`.
-        tied: See `build_model`.
-        dropout: See `build_model`.
-        standardize: See `build_model`.
-        **options: Options of layers, see `build_model`.
+        tied: Which convolutions share weights, see `build_model`.
+        dropout: Dropout probability in [0, 1), see `build_model`.
+        options: Options of the layers by name.
+        **settings: Arguments of `Network`: task, domain, standardize.
 
     Shapes:
         - **input:** a `ChainData`, a batch of them, or a dict of their tensors
@@ -60,19 +57,17 @@ class SequentialNetwork(Network):
         in_channels: int,
         out_channels: int,
         *,
-        task: Task = "classification",
-        domain: Domain | None = None,
         tied: Ties = None,
         dropout: float = 0.5,
-        standardize: Sequence[int] = (),
-        **options: Any,
+        options: Mapping[str, Any] | None = None,
+        **settings: Any,
     ) -> None:
-        super().__init__(
-            arch, in_channels, out_channels, task=task, domain=domain, standardize=standardize
-        )
+        super().__init__(arch, in_channels, out_channels, **settings)
         self.dropout = real_number("dropout", dropout, 0, 1, remedy="pass for example dropout=0.5")
+        # Other poolings choose their clusters by values, and other convolutions scatter.
+        self.has_static_shapes = all(block.layer.static for block in arch.blocks)
         # The order in which layers are made decides the weights of a seed.
-        stages, channels = self._make_stages(tied, options | {"domain": self.domain})
+        stages, channels = self._make_stages(tied, {**(options or {}), "domain": self.domain})
         widths = [block.width or 0 for block in arch.layers() if block.layer.kind == "linear"]
         adapter = LinearLayer(channels, widths[0]) if widths and channels != widths[0] else None
         all_widths = [*(widths or [channels]), self.out_channels]
@@ -90,20 +85,26 @@ class SequentialNetwork(Network):
             layer = block.layer
             taken = {name: options[name] for name in layer.options if name in options}
             if layer.kind == "convolution":
-                signature = (channels, block.width or 0)
+                signature = (layer.token, channels, block.width or 0)
                 number = next(numbers)
                 if number not in convolutions:
-                    convolutions[number] = Convolution(layer, *signature, **taken)
+                    convolutions[number] = Convolution(layer, *signature[1:], **taken)
                     total += num_weights(convolutions[number])
                     check_num_weights(self.arch, total)  # there may be thousands more
-                convolutions[number].check_signature(layer.token, *signature)
-                stages.append(convolutions[number])
-                joined.append(convolutions[number])
-                channels = signature[1]
+                convolution = convolutions[number]
+                if convolution.signature != signature:
+                    raise HaarPoolError(
+                        f"tied convolutions of the same kind and widths, {convolution.signature}",
+                        f"{signature}",
+                        "tie only convolutions with equal input and output widths",
+                    )
+                stages.append(convolution)
+                joined.append(convolution)
+                channels = signature[-1]
             elif layer.kind == "join":
                 del stages[-len(joined) :]
                 stages.append(layer.load()(joined))
-                channels = sum(convolution.signature[-1] for convolution in joined)
+                channels = sum(one.signature[-1] for one in joined)
             elif layer.kind == "readout":
                 readout = layer.load()(channels, **taken)
                 stages.append(readout)
@@ -115,19 +116,11 @@ class SequentialNetwork(Network):
                 columns = getattr(pool, "out_channels", channels)
                 channels = columns(channels) if callable(columns) else columns
                 if "num_clusters" in layer.options:
-                    before = options.get("num_clusters", layer.options["num_clusters"])
-                    share = options.get("cluster_ratio", CLUSTER_RATIO)
+                    before = options.get("num_clusters", layer.options["num_clusters"].default)
+                    share = options.get("cluster_ratio", CLUSTER_RATIO.default)
                     options = options | {"num_clusters": max(1, int(before * share))}
             joined = joined if layer.kind == "convolution" else []
         return stages, row_channels or channels
-
-    @property
-    def has_static_shapes(self) -> bool:
-        """Whether all shapes follow from the shapes of the input, and sums have a fixed order.
-
-        Other poolings choose their clusters by values, and other convolutions scatter.
-        """
-        return all(block.layer.static for block in self.arch.blocks)
 
     def _add_chain(self, **parameters: Any) -> BaseTransform:
         for pool in self._chain_layers("transform"):
@@ -139,12 +132,6 @@ class SequentialNetwork(Network):
         """Return the poolings on the chain that need more than a chain."""
         pools = (stage.pool for stage in self.stages if isinstance(stage, ChainPooling))
         return [pool for pool in pools if hasattr(pool, method)]
-
-    def reset_parameters(self) -> None:
-        """Reset the weights of all layers."""
-        for module in (*self.stages, self.adapter, *self.linear):
-            if module is not None:
-                module.reset_parameters()
 
     def check(self, data: Any) -> None:
         """Raise an error unless the data has all tensors that this network reads."""

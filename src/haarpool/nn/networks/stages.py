@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from haarpool.errors import HaarPoolError
 from haarpool.nn.inputs import Tensors, chains_of
 from haarpool.nn.layers.neighbours import DenseNeighbours, Neighbours
 from haarpool.nn.layers.state import LayerState
@@ -29,19 +28,6 @@ class Convolution(torch.nn.Module):
         self.conv: Any = layer.load()(in_channels, out_channels, **options)
         self.activation = getattr(self.conv, "activation", torch.relu)
 
-    def reset_parameters(self) -> None:
-        """Reset the weights."""
-        self.conv.reset_parameters()
-
-    def check_signature(self, token: str, in_channels: int, out_channels: int) -> None:
-        """Raise an error unless these are the token and the widths of this convolution."""
-        if self.signature != (token, in_channels, out_channels):
-            raise HaarPoolError(
-                f"tied convolutions of the same kind and widths, {self.signature}",
-                f"{(token, in_channels, out_channels)}",
-                "tie only convolutions with equal input and output widths",
-            )
-
     def forward(self, state: LayerState, data: Tensors) -> LayerState:
         """Convolve the features."""
         return state._replace(x=self.activation(self.conv(state.x, state.edges())))
@@ -57,11 +43,6 @@ class Pooling(torch.nn.Module):
     def __init__(self, pool: Any) -> None:
         super().__init__()
         self.pool = pool
-
-    def reset_parameters(self) -> None:
-        """Reset the weights, if there are any."""
-        if hasattr(self.pool, "reset_parameters"):
-            self.pool.reset_parameters()
 
     def forward(self, state: LayerState, data: Tensors) -> LayerState:
         """Return the coarse graphs."""

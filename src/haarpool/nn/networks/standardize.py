@@ -66,47 +66,27 @@ def fit_standardize(modules: Mapping[str, Standardize], batches: Iterable[Any]) 
         batches: Minibatches of the training data: a PyG `DataLoader`, or dicts of tensors. They are
             read only if there are columns to standardise.
     """
-    moments = {key: _Moments(len(one.columns)) for key, one in modules.items() if one.columns}
-    if not moments:
+    columns = {key: list(module.columns) for key, module in modules.items() if module.columns}
+    if not columns:
         return
+    from sklearn.preprocessing import StandardScaler  # imported late: it takes a second
+
+    scalers = {key: StandardScaler() for key in columns}
     for batch in batches:
-        for key, moment in moments.items():
+        for key, scaler in scalers.items():
             for rows in batch[key].split(_ROWS):
-                moment.add(rows[:, list(modules[key].columns)])
-    for key, moment in moments.items():
-        columns = list(modules[key].columns)
+                if len(rows):
+                    scaler.partial_fit(rows[:, columns[key]].cpu().double().numpy())
+    for key, scaler in scalers.items():
+        if not hasattr(scaler, "mean_"):  # there are no edges
+            continue
+        mean, std = torch.from_numpy(scaler.mean_), torch.from_numpy(scaler.var_).sqrt()
+        # A column that is constant up to rounding keeps its size.
+        rounding = torch.finfo(torch.float32).eps * mean.abs()
+        std = std.where(std > rounding, torch.ones_like(std))
         # In place: a captured step reads these tensors.
-        modules[key].mean[columns] = moment.mean.to(modules[key].mean)
-        modules[key].std[columns] = moment.std.to(modules[key].std)
-
-
-class _Moments:
-    """Mean and sum of squared deviations of the rows so far, in float64 on the CPU.
-
-    Parts are combined by the formula of Chan, Golub and LeVeque (1979), which loses no digits where
-    the mean is large.
-    """
-
-    def __init__(self, width: int) -> None:
-        self.count = 0
-        self.mean = torch.zeros(width, dtype=torch.float64)
-        self._squares = torch.zeros(width, dtype=torch.float64)
-
-    def add(self, rows: Tensor) -> None:
-        """Add (n, width) rows."""
-        if not len(rows):
-            return
-        rows = rows.cpu().double()
-        mean, total = rows.mean(0), self.count + len(rows)
-        shift = mean - self.mean
-        self._squares += (rows - mean).square_().sum(0)
-        self._squares += shift.square() * (self.count * len(rows) / total)
-        self.mean += shift * (len(rows) / total)
-        self.count = total
-
-    @property
-    def std(self) -> Tensor:
-        """(width,) standard deviations, 1 for a column that is constant up to rounding."""
-        std = (self._squares / max(self.count, 1)).sqrt()
-        rounding = torch.finfo(torch.float32).eps * self.mean.abs()
-        return std.where(std > rounding, torch.ones_like(std))
+        module = modules[key]
+        module.mean[columns[key]], module.std[columns[key]] = (
+            mean.to(module.mean),
+            std.to(module.std),
+        )

@@ -11,11 +11,12 @@ from difflib import get_close_matches
 from typing import Any, ClassVar, Self, get_args
 
 from haarpool._types import Domain
-from haarpool._validate import choice, real_number, whole_number
+from haarpool._validate import choice, whole_number
 from haarpool.errors import HaarPoolError
 from haarpool.nn.strings.registry import (
     TOKEN,
     Layer,
+    Option,
     find_layer,
     find_network,
     registered_layers,
@@ -24,8 +25,7 @@ from haarpool.nn.strings.registry import (
 DEFAULT_WIDTH = 64  # of layers that name none
 MAX_WIDTH = 2**16
 # Share of the clusters that the next layer with the option `num_clusters` has.
-CLUSTER_RATIO = 0.5
-Limits = tuple[()] | tuple[float, float]
+CLUSTER_RATIO = Option(0.5, (0, 1))
 
 
 class UnknownTokenError(HaarPoolError):
@@ -57,11 +57,6 @@ class AnyArchitecture(ABC):
         return None
 
     @property
-    def chain_parameters(self) -> dict[str, Any]:
-        """Parameters of the chains, `num_levels` and `top`; {} if no chain is needed."""
-        return {"num_levels": self.num_levels, "top": self.top} if self.num_levels else {}
-
-    @property
     @abstractmethod
     def max_width(self) -> int:
         """The largest width that it names, 0 if none."""
@@ -78,8 +73,13 @@ class AnyArchitecture(ABC):
     def build(self, in_channels: int, out_channels: int, **settings: Any) -> Any:
         """Make the network; `settings` are those of `build_model` except `arch` and `width`."""
 
-    def options(self) -> dict[str, tuple[Any, Limits]]:
-        """Return the defaults and the limits of the options that its layers take."""
+    @property
+    def chain_parameters(self) -> dict[str, Any]:
+        """Parameters of the chains, `num_levels` and `top`; {} if no chain is needed."""
+        return {"num_levels": self.num_levels, "top": self.top} if self.num_levels else {}
+
+    def options(self) -> dict[str, Option]:
+        """Return the options that its layers take."""
         return {}
 
     def check_options(self, options: Any, setting: str = "") -> dict[str, Any]:
@@ -92,16 +92,13 @@ class AnyArchitecture(ABC):
         known, is_mapping = self.options(), isinstance(options, Mapping)
         unknown = [name for name in options if name not in known] if is_mapping else [options]
         if unknown:
-            raise HaarPoolError(
-                f"options of poolings among {', '.join(known)}"
-                if known
-                else f"no options of poolings for {self}",
-                ", ".join(map(repr, unknown)),
-                f"pass for example {_example(*next(iter(known.items())), setting)}"
-                if known
-                else "leave them out, or change arch",
-            )
-        return {name: _checked(name, options[name], *known[name], setting) for name in options}
+            expected, remedy = f"no options of poolings for {self}", "leave them out"
+            if known:
+                expected = f"options of poolings among {', '.join(known)}"
+                name = next(iter(known))
+                remedy = f"pass for example {known[name].example(name, setting)}"
+            raise HaarPoolError(expected, ", ".join(map(repr, unknown)), remedy)
+        return {name: known[name].check(name, value, setting) for name, value in options.items()}
 
 
 @dataclass(frozen=True)
@@ -270,31 +267,19 @@ class Architecture(AnyArchitecture):
         """Return each part and the class of its layer."""
         return [(str(block), block.layer.name) for block in self.blocks]
 
-    def build(
-        self,
-        in_channels: int,
-        out_channels: int,
-        *,
-        edge_channels: int = 0,
-        standardize_edges: Any = (),
-        **settings: Any,
-    ) -> Any:
+    def build(self, in_channels: int, out_channels: int, **settings: Any) -> Any:
         """Make the network, which reads no features of edges."""
         from haarpool.nn.networks.sequential import SequentialNetwork
 
+        settings |= {"edge_channels": 0, "standardize_edges": ()}
         return SequentialNetwork(self, in_channels, out_channels, **settings)
 
-    def options(self) -> dict[str, tuple[Any, Limits]]:
-        """Return the defaults and the limits of the options that its layers take."""
-        result = {
-            name: (default, block.layer.limits.get(name, ()))
-            for block in self.blocks
-            for name, default in block.layer.options.items()
-            if name != "domain"  # a setting of all networks
-        }
-        if "num_clusters" in result:
-            result["cluster_ratio"] = (CLUSTER_RATIO, (0, 1))
-        return result
+    def options(self) -> dict[str, Option]:
+        """Return the options that its layers take."""
+        layers = [block.layer for block in self.blocks]
+        result = {name: option for layer in layers for name, option in layer.options.items()}
+        result.pop("domain", None)  # a setting of all networks
+        return result | ({"cluster_ratio": CLUSTER_RATIO} if "num_clusters" in result else {})
 
     def __str__(self) -> str:
         return "-".join(map(str, self.blocks))
@@ -327,24 +312,6 @@ def _parse_block(part: str, marked: str) -> Block:
 
 def _number(digits: str) -> int:
     return 0 if digits.startswith("0") else int(digits)  # 0, which is an error, for 064
-
-
-def _example(name: str, known: tuple[Any, Limits], setting: str) -> str:
-    value = 0.8 if isinstance(known[0], float) else known[0]
-    return f'{setting}={{"{name}": {value!r}}}' if setting else f"{name}={value!r}"
-
-
-def _checked(name: str, value: Any, default: Any, limits: Limits, setting: str) -> Any:
-    """Check the value of an option by its default and its limits."""
-    shown = f"{name} of {setting}=" if setting else name
-    if isinstance(default, bool):
-        return choice(shown, value, (True, False))
-    if isinstance(default, int):
-        return whole_number(shown, value, *map(int, limits))
-    if isinstance(default, float):
-        remedy = f"pass for example {_example(name, (default, limits), setting)}"
-        return real_number(shown, value, *limits, includes_minimum=False, remedy=remedy)
-    return value
 
 
 def parse_architecture(text: str) -> AnyArchitecture:

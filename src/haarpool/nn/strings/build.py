@@ -82,7 +82,7 @@ def build_model(
         "dropout": dropout,
         "standardize": standardize,
         "standardize_edges": standardize_edges,
-        **arch.check_options(options),
+        "options": arch.check_options(options),
     }
     with torch.device("meta"):  # no memory, no random numbers
         check_num_weights(arch, num_weights(arch.build(in_channels, out_channels, **settings)))

@@ -12,11 +12,12 @@ import pkgutil
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
+from haarpool._validate import choice, real_number, whole_number
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 
 Kind = Literal["convolution", "join", "pooling", "readout", "linear"]
@@ -27,6 +28,41 @@ ENTRY_POINTS = "haarpool.layers"
 Class = TypeVar("Class", bound=type)
 
 
+class Option(NamedTuple):
+    """An option of a layer: its default, whose type its values have, and their limits.
+
+    Attributes:
+        default: Value by default.
+        limits: Smallest and largest value; those of a float are excluded.
+    """
+
+    default: Any
+    limits: tuple[()] | tuple[float, float] = ()
+
+    def check(self, name: str, value: Any, setting: str = "") -> Any:
+        """Check a value.
+
+        Args:
+            name: Name of the option.
+            value: The value.
+            setting: The setting that it is part of, for the message; "" if it is an argument.
+        """
+        shown = f"{name} of {setting}=" if setting else name
+        if isinstance(self.default, bool):
+            return choice(shown, value, (True, False))
+        if isinstance(self.default, int):
+            return whole_number(shown, value, *map(int, self.limits))
+        if isinstance(self.default, float):
+            remedy = f"pass for example {self.example(name, setting)}"
+            return real_number(shown, value, *self.limits, includes_minimum=False, remedy=remedy)
+        return value
+
+    def example(self, name: str, setting: str = "") -> str:
+        """Return an example of a value."""
+        value = 0.8 if isinstance(self.default, float) else self.default
+        return f'{setting}={{"{name}": {value!r}}}' if setting else f"{name}={value!r}"
+
+
 @dataclass(frozen=True)
 class Layer:
     """A layer with its token, as `layer` describes it.
@@ -35,26 +71,21 @@ class Layer:
         token: Its name in architecture strings.
         home: "module:class".
         summary: The first line of its docstring, without the period.
-        options: Parameters that a user may set, with their defaults.
-        kind: What it is for.
-        chain: Whether it uses a level of the chain.
-        static: Whether its shapes are static.
-        compiles: Whether it compiles into one graph.
-        exports: Whether `torch.export` takes it.
-        limits: Smallest and largest values of options.
+        options: What a user may set.
+        kind, chain, static, compiles, exports: See `layer`.
+        loaded: Its class, if it is imported.
     """
 
     token: str
     home: str
     summary: str
-    options: Mapping[str, Any]
+    options: Mapping[str, Option]
     kind: Kind
-    chain: bool = False
-    static: bool = False
-    compiles: bool = False
-    exports: bool = False
-    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    loaded: type | None = field(default=None, compare=False)
+    chain: bool
+    static: bool
+    compiles: bool
+    exports: bool
+    loaded: type | None
 
     @property
     def name(self) -> str:
@@ -124,7 +155,7 @@ def layer(
         'No pooling'
         >>> del _LAYERS["NONE"]
     """
-    declaration: dict[str, Any] = {
+    said = {
         "kind": kind, "chain": chain, "static": static, "compiles": compiles, "exports": exports,
         "options": options, "limits": limits,
     }  # fmt: skip
@@ -132,8 +163,8 @@ def layer(
     def add(cls: Class) -> Class:
         parameters = inspect.signature(cls).parameters.values()
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-        home, doc = f"{cls.__module__}:{cls.__qualname__}", inspect.getdoc(cls) or ""
-        _add(token, home, doc, defaults, **declaration, loaded=cls)
+        home = f"{cls.__module__}:{cls.__qualname__}"
+        _add(token, home, inspect.getdoc(cls), defaults, said, cls)
         return cls
 
     return add
@@ -142,16 +173,12 @@ def layer(
 def _add(
     token: str,
     home: str,
-    doc: str,
+    doc: str | None,
     defaults: Mapping[str, Any],
-    *,
-    static: bool = False,
-    compiles: bool | None = None,
-    exports: bool | None = None,
-    options: Sequence[str] | None = None,
-    limits: Mapping[str, tuple[float, float]] | None = None,
-    **others: Any,
+    said: Mapping[str, Any],
+    loaded: type | None = None,
 ) -> None:
+    """Register a layer by what its class and its decorator say."""
     if not home.startswith(f"{LAYERS}."):
         _read_folder()
     known = _LAYERS.get(token)
@@ -161,16 +188,23 @@ def _add(
             f"{token!r}" + (f" of {known.name}" if known else ""),
             "choose another token",
         )
+    names, limits = said.get("options"), said.get("limits") or {}
+    static = said.get("static", False)
+    compiles, exports = (said.get(key) for key in ("compiles", "exports"))
     _LAYERS[token] = Layer(
-        token,
-        home,
-        doc.partition("\n")[0].removesuffix("."),
-        {name: defaults[name] for name in (defaults if options is None else options)},
+        token=token,
+        home=home,
+        summary=(doc or "").partition("\n")[0].removesuffix("."),
+        options={
+            name: Option(defaults[name], tuple(limits.get(name, ())))
+            for name in (defaults if names is None else names)
+        },
+        kind=said["kind"],
+        chain=said.get("chain", False),
         static=static,
         compiles=static if compiles is None else compiles,
         exports=static if exports is None else exports,
-        limits=limits or {},
-        **others,
+        loaded=loaded,
     )
 
 
@@ -192,23 +226,17 @@ def _declared(package: str, decorator: str) -> Iterator[tuple[str, ast.ClassDef,
 def _read_folder() -> None:
     """Register the layers of the folder, without importing them."""
     for module, node, call in _declared(LAYERS, "layer"):
-        functions = (one for one in node.body if isinstance(one, ast.FunctionDef))
-        constructors = (one.args for one in functions if one.name == "__init__")
-        defaults = _defaults(next(constructors, None))
+        defaults: dict[str, Any] = {}
+        for one in node.body:
+            if isinstance(one, ast.FunctionDef) and one.name == "__init__":
+                first = len(one.args.args) - len(one.args.defaults)
+                parameters = [*one.args.args[first:], *one.args.kwonlyargs]
+                values = [*one.args.defaults, *one.args.kw_defaults]
+                pairs = zip(parameters, values, strict=True)
+                defaults = {p.arg: ast.literal_eval(v) for p, v in pairs if v is not None}
         said = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-        token, doc = ast.literal_eval(call.args[0]), ast.get_docstring(node) or ""
-        _add(token, f"{module}:{node.name}", doc, defaults, **said)
-
-
-def _defaults(parameters: ast.arguments | None) -> dict[str, Any]:
-    """Return the defaults of the parameters that have one."""
-    if parameters is None:
-        return {}
-    first = len(parameters.args) - len(parameters.defaults)
-    names = [one.arg for one in [*parameters.args[first:], *parameters.kwonlyargs]]
-    values = [*parameters.defaults, *parameters.kw_defaults]
-    pairs = zip(names, values, strict=True)
-    return {name: ast.literal_eval(value) for name, value in pairs if value is not None}
+        token = ast.literal_eval(call.args[0])
+        _add(token, f"{module}:{node.name}", ast.get_docstring(node), defaults, said)
 
 
 @cache

@@ -1,0 +1,37 @@
+"""Write the table of tokens of docs/pyg.md from the registered layers.
+
+python benchmarks/layer_page.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from common import markdown, write_tables
+from haarpool.nn.strings.registry import registered_layers
+
+PAGES = (Path("docs/pyg.md"),)
+
+
+def make_tables() -> dict[str, str]:
+    """Return the table of tokens by its mark."""
+    rows = [["token", "", "layer", "options", "compiles", "exports"]]
+    order = ("convolution", "join", "pooling", "readout", "linear")
+    for one in sorted(registered_layers().values(), key=lambda layer: order.index(layer.kind)):
+        defaults = {name: option.default for name, option in one.options.items()}
+        defaults.pop("domain", None)  # a setting of all networks
+        options = [f"`{name}={default}`" for name, default in defaults.items()]
+        marks = ["yes" if mark else "" for mark in (one.compiles, one.exports)]
+        kind = f"{one.kind} on the chain" if one.chain else one.kind
+        rows.append(
+            [f"`{one.token}`", kind, f"`{one.name}`: {one.summary}", ", ".join(options), *marks]
+        )
+    return {"tokens": markdown(rows)}
+
+
+def main() -> None:
+    write_tables(make_tables(), PAGES)
+
+
+if __name__ == "__main__":
+    main()
