@@ -7,6 +7,6 @@ import torch
 from haarpool.nn.strings.registry import layer
 
 
-@layer("FC", kind="linear", static=True)
+@layer("FC", kind="linear", static=True, options=())
 class LinearLayer(torch.nn.Linear):
     """Linear layer, named by its input width."""

@@ -12,7 +12,7 @@ import pkgutil
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -85,7 +85,7 @@ class Layer:
     static: bool
     compiles: bool
     exports: bool
-    loaded: type | None
+    loaded: type | None = field(compare=False)
 
     @property
     def name(self) -> str:
@@ -212,8 +212,10 @@ def _declared(package: str, decorator: str) -> Iterator[tuple[str, ast.ClassDef,
     """Yield module, class and decorator of the decorated classes of a folder, from the sources."""
     for module in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
         spec = module.module_finder.find_spec(module.name, None)
-        source = spec.loader.get_source(module.name) if spec else ""  # type: ignore[union-attr]
-        if f"@{decorator}(" not in source:
+        source = spec.loader.get_source(module.name)  # type: ignore[union-attr]
+        if source is None:  # an installation without sources
+            import_module(module.name)
+        if f"@{decorator}(" not in (source or ""):
             continue
         for node in ast.parse(source).body:
             for call in getattr(node, "decorator_list", ()):
@@ -292,10 +294,11 @@ def find_network(text: str) -> Any:
     """Return the architecture class of `name` or `name:size=number,...`, or `None`."""
     match = re.match(r"[a-z]+\b", text.lower())
     name = match[0] if match else ""
-    if name not in _NETWORKS and name in _network_homes():
-        import_module(_network_homes()[name])
-    elif text.islower():  # no tokens, which are capitals
-        _load_entry_points()
+    if name not in _NETWORKS:
+        if home := _network_homes().get(name):
+            import_module(home)
+        elif text.islower():  # no tokens, which are capitals
+            _load_entry_points()
     return _NETWORKS.get(name)
 
 
