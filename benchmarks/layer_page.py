@@ -16,8 +16,7 @@ PAGES = (Path("docs/pyg.md"),)
 def make_tables() -> dict[str, str]:
     """Return the table of tokens by its mark."""
     rows = [["token", "", "layer", "options", "compiles", "exports"]]
-    order = ("convolution", "join", "pooling", "readout", "linear")
-    for one in sorted(registered_layers().values(), key=lambda layer: order.index(layer.kind)):
+    for one in registered_layers().values():
         defaults = {name: option.default for name, option in one.options.items()}
         defaults.pop("domain", None)  # a setting of all networks
         options = [f"`{name}={default}`" for name, default in defaults.items()]

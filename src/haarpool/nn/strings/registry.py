@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from haarpool._validate import choice, real_number, whole_number
 from haarpool.errors import HaarPoolError, HaarPoolWarning
@@ -255,10 +255,12 @@ def _load_entry_points() -> None:
 
 
 def registered_layers() -> Mapping[str, Layer]:
-    """Return all layers by their tokens, also those of installed packages."""
+    """Return all layers by their tokens, also those of installed packages, sorted by kind."""
     _read_folder()
     _load_entry_points()
-    return _LAYERS
+    kinds = get_args(Kind)
+    order = sorted(_LAYERS.values(), key=lambda one: (kinds.index(one.kind), one.token))
+    return {one.token: one for one in order}
 
 
 def find_layer(token: str) -> Layer | None:
