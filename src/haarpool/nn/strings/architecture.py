@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, ClassVar, Self, get_args
 
 from haarpool._types import Domain
@@ -191,7 +192,7 @@ class Architecture(AnyArchitecture):
         ends_in_one_node = self.num_levels and all(
             layer.chain for layer in layers if layer.kind == "pooling"
         )
-        if not self._has_readout and not ends_in_one_node:
+        if self.top and not ends_in_one_node:
             raise HaarPoolError(
                 "one row per graph before the linear layers",
                 f"{str(self)!r} without a global readout",
@@ -229,19 +230,16 @@ class Architecture(AnyArchitecture):
                 f"put all {block.token} before {pooling}",
             )
 
-    @property
+    # Cached, because networks ask in every call.
+    @cached_property
     def num_levels(self) -> int:
         """Number of levels of the chain, which is the number of poolings on it."""
         return sum(block.layer.chain for block in self.blocks)
 
-    @property
+    @cached_property
     def top(self) -> int | None:
         """1 if the chain must end in one node per graph, `None` if there is a global readout."""
-        return None if self._has_readout else 1
-
-    @property
-    def _has_readout(self) -> bool:
-        return any(block.layer.kind == "readout" for block in self.blocks)
+        return None if any(block.layer.kind == "readout" for block in self.blocks) else 1
 
     @property
     def max_width(self) -> int:
