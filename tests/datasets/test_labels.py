@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from haarpool.datasets import as_graphs, read_graphs, stream_graphs, summary
-from haarpool.datasets.data_list import from_data_list
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.labels import as_classes, as_number
 from haarpool.datasets.pyg import GraphDataset
+from haarpool.datasets.readers.data_list.convert import from_data_list
 from helpers.errors import error_with
 from helpers.files import write_tiny_tu
 from helpers.graphs import two_nodes

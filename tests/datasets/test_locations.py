@@ -20,7 +20,7 @@ from haarpool.datasets import (
     locations,
     read_graphs,
 )
-from haarpool.datasets.tu_names import TU_NAMES
+from haarpool.datasets.readers.tu.names import TU_NAMES
 from helpers.errors import error_with
 from helpers.files import write_qm7, write_tiny_tu
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from haarpool.chains.cache import cache_folder
 from haarpool.datasets.download import download_qm7, download_tu
-from haarpool.datasets.tu import tu_name
-from haarpool.datasets.tu_names import ALIASES, TU_NAMES
+from haarpool.datasets.readers.tu.layout import tu_name
+from haarpool.datasets.readers.tu.names import ALIASES, TU_NAMES
 from haarpool.errors import HaarPoolError
 
 Source = str | PathLike[str]

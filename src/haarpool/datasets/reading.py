@@ -23,10 +23,10 @@ from haarpool.datasets.locations import (
     is_download,
     local_source,
 )
-from haarpool.datasets.rings import read_rings
+from haarpool.datasets.readers.rings import read_rings
+from haarpool.datasets.readers.triangles.generate import read_triangles
+from haarpool.datasets.readers.tu.layout import read_tu
 from haarpool.datasets.table import columns_besides
-from haarpool.datasets.triangles import read_triangles
-from haarpool.datasets.tu import read_tu
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 
 
@@ -111,11 +111,11 @@ def _read(
 
         graphs = read_smiles(path, task=task, progress=progress, **table)
     elif suffix == ".pt":
-        from haarpool.datasets.data_list import read_data_list
+        from haarpool.datasets.readers.data_list.convert import read_data_list
 
         graphs = read_data_list(path, task, labels=labels)
     elif suffix == ".mat":
-        from haarpool.datasets.qm7 import read_qm7
+        from haarpool.datasets.readers.qm7.molecules import read_qm7
 
         graphs = read_qm7(path, task)
     else:
@@ -176,7 +176,7 @@ def as_graphs(graphs: Any, task: Task | None = None, *, labels: bool = True) -> 
         if labels and (target := default_target(columns_to_predict(graphs))):
             return _read(graphs, task=task, targets=target)
         return _read(graphs, labels=labels)
-    from haarpool.datasets.data_list import from_data_list
+    from haarpool.datasets.readers.data_list.convert import from_data_list
 
     try:
         data_list = list(graphs)

@@ -99,7 +99,7 @@ def preset(name: str, dataset: str) -> Settings:
         >>> preset("paper", "MUTAG")["arch"]
         'GC60-HP-FC60-FC180-FC60'
     """
-    from haarpool.datasets.tu_names import ALIASES
+    from haarpool.datasets.readers.tu.names import ALIASES
 
     if choice("preset", name, PRESETS) == "best":
         return BEST

@@ -6,8 +6,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from haarpool.datasets import read_graphs, summary, triangles
+from haarpool.datasets import read_graphs, summary
 from haarpool.datasets.encoding import Encoding
+from haarpool.datasets.readers.triangles import generate as triangles
 from haarpool.errors import HaarPoolWarning
 from helpers.errors import error_with
 from helpers.files import needs_data

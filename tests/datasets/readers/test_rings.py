@@ -6,7 +6,7 @@ import pytest
 
 from haarpool import HaarClassifier
 from haarpool.datasets import Graphs, read_graphs
-from haarpool.datasets.rings import read_rings
+from haarpool.datasets.readers.rings import read_rings
 from helpers.errors import error_with
 
 DIGEST = "787e0afc9fcad848e1bf10b260456eecc0d755b1d1f1372cd1c724d58372b0c9"

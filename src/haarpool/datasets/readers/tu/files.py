@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from haarpool._types import Ints
 from haarpool.datasets.labels import Number, as_number, is_missing
-from haarpool.datasets.zip_files import ZipPath
+from haarpool.datasets.readers.tu.zip_files import ZipPath
 from haarpool.errors import HaarPoolError
 
 Folder = Path | ZipPath

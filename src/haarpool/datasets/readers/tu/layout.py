@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from haarpool._types import Ints, Task
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import as_classes, default_names, text_classes
-from haarpool.datasets.tu_files import Folder, TuFiles, is_text, unreadable
-from haarpool.datasets.zip_files import INDICATOR, A, dataset_in_zip
+from haarpool.datasets.readers.tu.files import Folder, TuFiles, is_text, unreadable
+from haarpool.datasets.readers.tu.zip_files import INDICATOR, A, dataset_in_zip
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 
 # TRIANGLES is split by position. Its node attributes contain the answer and are never read.

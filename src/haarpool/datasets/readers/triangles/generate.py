@@ -22,7 +22,7 @@ from haarpool._types import Ints, Task
 from haarpool.chains.adjacency import from_edges, ranges
 from haarpool.chains.cache import cache_folder
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.tu import published_split
+from haarpool.datasets.readers.tu.layout import published_split
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 
 CLASSES = 10

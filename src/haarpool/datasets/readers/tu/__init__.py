@@ -1,0 +1,1 @@
+"""The TU collection and its layout."""
