@@ -325,8 +325,8 @@ def test_without_mutag_the_first_run_uses_generated_graphs(without_data, monkeyp
     def unreachable(*_):
         raise DownloadError("MUTAG", "no network", "download it elsewhere")
 
-    monkeypatch.setattr("haarpool.datasets.locations._packaged_mutag", lambda: None)
-    monkeypatch.setattr("haarpool.datasets.locations.download_tu", unreachable)
+    monkeypatch.setattr("haarpool.datasets.readers.tu.find_spec", lambda _: None)
+    monkeypatch.setattr("haarpool.datasets.locations.fetch", unreachable)
     output = run_main("train", *SMALL, "--out", "run", "--json")
     assert json.loads(output.out)["dataset"] == "rings"
     assert output.err.count("\n") == 1

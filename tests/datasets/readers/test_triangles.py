@@ -6,9 +6,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from haarpool.datasets import read_graphs, summary
+from haarpool.datasets import read_graphs
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.readers.triangles import generate as triangles
+from haarpool.datasets.summary import summary
 from haarpool.errors import HaarPoolWarning
 from helpers.errors import error_with
 from helpers.files import needs_data

@@ -1,4 +1,4 @@
-"""Triangles: random graphs, classified by their number of triangles (Knyazev et al., 2019).
+"""Random graphs with 1 to 10 triangles, drawn as in the published dataset.
 
 A graph has n nodes, n uniform in 4..25 (26..100 for large graphs), and is drawn uniformly from the
 simple graphs with min(floor((1 + u) n), n (n - 1) / 2) edges, u uniform in [0, 1). The first 4,000
