@@ -146,13 +146,13 @@ def test_the_only_column_besides_smiles_is_predicted(table):
     data = json.loads(Path("commas/config.json").read_text())["data"]
     assert data["target_names"] == ["oxygen, number"]
     Path("smiles.csv").write_text("\n".join(["smiles", *(row[1] for row in table[1:])]))
-    with mock.patch("haarpool.datasets.smiles.read_smiles") as read:
+    with mock.patch("haarpool.datasets.smiles.MoleculeParser") as parser:
         err = run_main("train", "smiles.csv", *SMALL, code=2).err
     assert err == (
         "haarpool: expected a column of smiles.csv to predict, got no column besides SMILES; "
         "add a column of labels to the file\n"
     )
-    read.assert_not_called()  # molecules take long
+    parser.assert_not_called()  # molecules take long
     assert "missing labels" not in run_main("info", "smiles.csv").out
 
 

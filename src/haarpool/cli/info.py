@@ -7,7 +7,6 @@ import os
 import platform
 from argparse import Namespace
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from haarpool import __version__
@@ -93,6 +92,8 @@ def _datasets(root: str | None) -> dict[str, Any]:
 
 
 def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return __version__ if name == "haarpool" else version(name)
     except PackageNotFoundError:
