@@ -10,7 +10,7 @@ from haarpool.cli.chain_arguments import cluster_features, recipes
 from haarpool.cli.loading import load_for
 from haarpool.cli.parser import add_full_recipe, add_output, new_command
 from haarpool.cli.terminal import progress_option, terminal_width, wrap
-from haarpool.datasets.readers import sources
+from haarpool.datasets.readers.registry import sources
 from haarpool.errors import HaarPoolError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from haarpool import __version__
 from haarpool.cli.loading import load_for, load_modules
 from haarpool.cli.parser import add_data, new_command, target_columns
 from haarpool.cli.terminal import wrap
-from haarpool.datasets.readers import sources
+from haarpool.datasets.readers.registry import sources
 
 _PACKAGES = (
     "haarpool", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit", "grakel",

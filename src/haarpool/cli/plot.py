@@ -7,7 +7,7 @@ from typing import Any
 
 from haarpool.cli.chain_arguments import cluster_features, recipes
 from haarpool.cli.parser import add_full_recipe, new_command
-from haarpool.datasets.readers import sources
+from haarpool.datasets.readers.registry import sources
 from haarpool.errors import HaarPoolError
 
 

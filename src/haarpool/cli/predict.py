@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from haarpool.cli.loading import load_modules
 from haarpool.cli.parser import add_data, new_command
 from haarpool.cli.terminal import progress_option
-from haarpool.datasets.readers import sources
+from haarpool.datasets.readers.registry import sources
 from haarpool.errors import HaarPoolError
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from haarpool.cli.parser import (
     target_columns,
 )
 from haarpool.cli.terminal import print_note, progress_option, wrap
-from haarpool.datasets.readers import sources
+from haarpool.datasets.readers.registry import sources
 from haarpool.errors import HaarPoolError
 from haarpool.training.config import RunConfig
 from haarpool.training.presets import BEST, PRESETS, preset

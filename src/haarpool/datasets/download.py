@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable
 from http.client import HTTPResponse
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from haarpool.errors import HaarPoolError
@@ -61,6 +62,8 @@ def _open(url: str) -> HTTPResponse:
         try:
             answers.append(urlopen(url, timeout=SILENCE))
         except Exception as error:
+            if isinstance(error, HTTPError):
+                error.close()
             answers.append(error)
 
     thread = threading.Thread(target=ask, daemon=True)

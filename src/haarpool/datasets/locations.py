@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from haarpool.chains.cache import cache_folder
 from haarpool.datasets.download import download as fetch
-from haarpool.datasets.readers import (
+from haarpool.datasets.readers.registry import (
     Reader,
     find_by_name,
     find_by_suffix,

@@ -21,7 +21,7 @@ from haarpool.datasets.locations import (
     find_source,
     is_available,
 )
-from haarpool.datasets.readers import readers
+from haarpool.datasets.readers.registry import readers
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 
 

@@ -99,7 +99,7 @@ def preset(name: str, dataset: str) -> Settings:
         >>> preset("paper", "MUTAG")["arch"]
         'GC60-HP-FC60-FC180-FC60'
     """
-    from haarpool.datasets.readers import full_name
+    from haarpool.datasets.readers.registry import full_name
 
     if choice("preset", name, PRESETS) == "best":
         return BEST

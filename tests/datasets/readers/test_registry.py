@@ -18,7 +18,8 @@ from haarpool.datasets import (
     read_graphs,
     stream_graphs,
 )
-from haarpool.datasets.readers import Reader, readers, register, registry, sources
+from haarpool.datasets.readers import registry
+from haarpool.datasets.readers.registry import Reader, readers, register, sources
 from helpers.commands import run_main, run_python
 from helpers.errors import error_with
 

@@ -18,13 +18,13 @@ class Reader:
     """A kind of source of graphs: what it answers to, and how it is read.
 
     A reader is a subclass in a file of this folder, with `@register` above it. `haarpool --help`
-    imports all of these files, so they import numpy and all else that is slow inside methods.
+    imports all of these files, so they import numpy and what else is slow inside methods.
 
     Attributes:
         phrase: What it reads, for help texts and errors; "" if its names say it.
         suffixes: How names of its files end, in lower case, such as ".csv" or ".sdf.gz".
-        names: Names that it answers to. A file with one of these names, or with any other, is also
-            found in a folder of datasets without its suffix.
+        names: Names of its datasets. If there are any, `NAME` also finds a file `NAME` with one of
+            the suffixes in a folder of datasets.
         aliases: Other names, in lower case, and what they mean.
         tasks: Tasks for which its labels may be used; none are all.
         modules: Modules that it imports and that take seconds.
@@ -40,28 +40,16 @@ class Reader:
     objects: str = ""
 
     def read(self, source: Any, task: Any = None, *args: Any, **options: Any) -> Graphs:
-        """Read all graphs.
+        """Read all graphs from `source`: the path that was found, or a name if it is no file.
 
-        A reader names the options that it takes after `task`, as keywords: "smiles", "targets",
-        "strict", "seed", "progress" of `read_graphs`; or "labels", False if labels are not needed.
-
-        Args:
-            source: The path that was found, or the name of a dataset that is no file.
-            task: The task; by default what the labels look like.
-            *args: None.
-            **options: The options that it takes.
+        A reader names the options that it takes, as keywords after `task`: "smiles", "targets",
+        "strict", "seed" and "progress" as in `read_graphs`; "labels" is False if labels are not
+        needed and may be anything.
         """
         raise NotImplementedError
 
     def stream(self, source: Any, block: int, *args: Any, **options: Any) -> Iterator[Graphs]:
-        """Read the graphs in blocks; here all at once, then cut.
-
-        Args:
-            source: As in `read`.
-            block: Number of graphs in a block.
-            *args: None.
-            **options: As in `read`; labels are not needed.
-        """
+        """Read blocks of `block` graphs, labels not needed; here by reading all graphs first."""
         import numpy as np
 
         graphs = self.read(source, **options)
@@ -69,29 +57,19 @@ class Reader:
             yield graphs.take(np.arange(first, min(first + block, len(graphs))))
 
     def columns(self, path: Path, smiles: str | None = None) -> list[str] | None:
-        """Return the columns of a table that can be predicted; None if it is no table.
-
-        Args:
-            path: The file.
-            smiles: Column of SMILES, which is not predicted.
-        """
+        """Return the columns of a table besides the one of SMILES; None if it is no table."""
         return None
 
     def find_in(self, folder: Path, name: str) -> Path | None:
-        """Return what to read in a folder; None if it has no dataset of this kind.
-
-        Args:
-            folder: The folder of a dataset, or its folder "raw".
-            name: Name of the dataset.
-        """
+        """Return what to read in the folder of the dataset `name`, or in its folder "raw"."""
         return None
 
     def packaged(self, name: str) -> tuple[str, Path] | None:
-        """Return an installed package that contains a dataset, and its path; None if none does."""
+        """Return an installed package that contains a dataset, and its path."""
         return None
 
     def url(self, name: str) -> str:
-        """Return where to download a dataset; "" for one that is generated."""
+        """Return the address of the file of a dataset; "" if it is generated."""
         return ""
 
     def check_download(self, file: Path) -> None:
@@ -104,14 +82,7 @@ class Reader:
     def convert(
         self, objects: Sequence[Any], name: str, task: Any = None, *, labels: bool = True
     ) -> Graphs:
-        """Convert Python objects.
-
-        Args:
-            objects: (G,) One object per graph.
-            name: Name of the dataset.
-            task: The task, if they have labels; by default what the labels look like.
-            labels: False leaves labels out, so that they may be anything.
-        """
+        """Convert Python objects, one per graph, to a dataset `name`; `labels` is as in `read`."""
         raise NotImplementedError
 
     @cached_property

@@ -27,7 +27,11 @@ class Triangles(Reader):
         seed: int = 0,
         progress: ProgressOption = None,
     ) -> Graphs:
-        """Generate the graphs, or read them from the cache."""
+        """Generate 45,000 graphs, or read them from the cache.
+
+        The training, the validation and the first test part are in order of class; the large test
+        graphs at the end are shuffled. For "regression", numbers of triangles are values.
+        """
         from haarpool.datasets.readers.triangles.generate import read_triangles
 
-        return read_triangles(seed, task, progress=progress)
+        return read_triangles(seed, task, progress)

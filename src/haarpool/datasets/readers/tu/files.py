@@ -10,10 +10,10 @@ import posixpath
 import warnings
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from math import isinf, isnan
+from math import isinf, isnan, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -166,14 +166,8 @@ class TuFiles:
     def numbers(self, lines: GraphLines) -> NDArray[Any]:
         """Return the (G, columns) numbers of lines with all their digits; NaN if it is missing."""
         width = next((len(_cells(text)) for text in lines.texts if text), 1)
-        rows = []
-        for number, text in zip(lines.lines, lines.texts, strict=True):
-            cells = _cells(text) or [""] * width
-            row = [float("nan") if is_missing(cell) else as_number(cell) for cell in cells]
-            if expected := _violation(row, width, object):
-                raise self.wrong(lines.kind, f"{width} {expected} per line", _quote(number, text))
-            rows.append(row)
-        return np.array(rows, object).reshape(-1, width)
+        pairs = zip(lines.lines, lines.texts, strict=True)
+        return self._numbers(lines.kind, pairs, width, object)
 
     def table(
         self, kind: str, dtype: type, *, columns: int | None = None, or_text: bool = False
@@ -194,12 +188,20 @@ class TuFiles:
         if or_text and is_text([line for _, line in lines]):
             return np.array([line for _, line in lines])[:, None]
         width = columns or (len(_cells(lines[0][1])) if lines else 1)
+        return self._numbers(kind, lines, width, dtype)
+
+    def _numbers(
+        self, kind: str, lines: Iterable[tuple[int, str]], width: int, dtype: type
+    ) -> NDArray[Any]:
+        """Read the numbers of lines one by one; only objects may be missing."""
         rows = []
         for number, line in lines:
-            row = [as_number(cell) for cell in _cells(line)]
+            cells = _cells(line) or [""] * width
+            missing = [dtype is object and is_missing(cell) for cell in cells]
+            row = [nan if m else as_number(cell) for cell, m in zip(cells, missing, strict=True)]
             if expected := _violation(row, width, dtype):
                 remedy = "correct this line"
-                if or_text and expected == "whole numbers":
+                if expected == "whole numbers" and kind.endswith("labels"):
                     real = self.path(kind.replace("labels", "attributes")).name
                     remedy = f"real numbers belong into {real}"
                 raise self.wrong(kind, f"{width} {expected} per line", _quote(number, line), remedy)

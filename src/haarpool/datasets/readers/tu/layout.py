@@ -33,7 +33,7 @@ def read_tu(path: Path, task: Task | None = None, *, downloaded: bool = False) -
         task: "regression" reads `_graph_attributes`, or numbers in `_graph_labels`;
             "classification" reads `_graph_labels`. By default, labels that are whole numbers or
             text are classes, and attributes are read if there are no labels.
-        downloaded: The files were downloaded, so the remedy for an error is to do it again.
+        downloaded: The remedy for an error is to download the files again.
     """
     files = TuFiles.find(path, downloaded)
     nodes = _nodes(files)
