@@ -117,7 +117,7 @@ def test_a_seed_determines_the_graphs(small):
     assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
     assert not np.array_equal(one.sizes, other.sizes)
     with error_with("seed in 0..2147483647", "-1"):
-        read_graphs("triangles", seed=-1)
+        triangles.read_triangles(-1, None, False)
 
 
 @pytest.mark.slow
