@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     from haarpool._progress import ProgressOption
     from haarpool._types import Task
     from haarpool.datasets.graphs import Graphs
+    from haarpool.datasets.table import Row
 
 
 @register
 class SmilesTable(Reader):
-    """Tables of molecules; other columns can be predicted."""
+    """Tables of molecules; other columns can be predicted.
+
+    A reader of tables in another format is a subclass with other `rows` and `columns`.
+    """
 
     phrase = "CSV file with SMILES"
     suffixes = (".csv", ".tsv")
@@ -36,10 +40,9 @@ class SmilesTable(Reader):
         """Read all molecules; a warning lists invalid SMILES, which are skipped."""
         from haarpool._progress import counted
         from haarpool.datasets.smiles import MoleculeParser
-        from haarpool.datasets.table import Row, read_rows, read_targets
+        from haarpool.datasets.table import Row, read_targets
 
-        parser = MoleculeParser(source)
-        rows = read_rows(source, [smiles, *targets])
+        parser, rows = MoleculeParser(source), self.rows(source, [smiles, *targets])
         molecules = parser.parse(counted(rows, progress, "molecules", delay=1))
         parser.finish(strict)
         labels = [Row(molecule.row.line, molecule.row.cells[1:]) for molecule in molecules]
@@ -50,9 +53,8 @@ class SmilesTable(Reader):
     ) -> Iterator[Graphs]:
         """Read molecules without labels, `block` lines at a time, in bounded memory."""
         from haarpool.datasets.smiles import MoleculeParser
-        from haarpool.datasets.table import read_rows
 
-        parser, rows = MoleculeParser(source), read_rows(source, [smiles])
+        parser, rows = MoleculeParser(source), self.rows(source, [smiles])
         while lines := list(islice(rows, block)):
             molecules = parser.parse(lines)
             if strict and parser.num_invalid:
@@ -60,6 +62,12 @@ class SmilesTable(Reader):
             if molecules:
                 yield parser.graphs(molecules)
         parser.finish(strict)
+
+    def rows(self, path: Path, columns: Sequence[str | None]) -> Iterator[Row]:
+        """Read rows one at a time; None is the column "smiles"."""
+        from haarpool.datasets.table import read_rows
+
+        return read_rows(path, columns)
 
     def columns(self, path: Path, smiles: str | None = None) -> list[str]:
         """Return the names of all columns but the one of SMILES."""
