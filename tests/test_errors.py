@@ -180,7 +180,8 @@ CASES = {
         "add your own",
     ),
     "option of another method": (
-        lambda: hp.build_chain(GRAPH, 1, method="metis", xi=1), "['recursive']", "xi=1", "spelling",
+        lambda: hp.build_chain(GRAPH, 1, method="metis", options={"xi": 1}),
+        "['recursive']", "xi=1", "spelling",
     ),
     "seed negative": (lambda: hp.build_chain(GRAPH, 1, seed=-1), "seed in 0..", "-1", "seed=0"),
     "seed as float": (lambda: hp.build_chain(GRAPH, 1, seed=0.5), "seed in 0..", "0.5", "seed=0"),
@@ -219,7 +220,7 @@ CASES = {
         lambda: hp.build_chain(GRAPH, 1, features=X), "reads features", "'spectral'", "kmeans",
     ),
     "resolution": (
-        lambda: hp.build_chain(GRAPH, 1, top=None, method="leiden", resolution=0),
+        lambda: hp.build_chain(GRAPH, 1, top=None, method="leiden", options={"resolution": 0}),
         "resolution in (0, inf)", "0", "modularity",
     ),
     "clusters of wrong length": (
@@ -247,11 +248,11 @@ CASES = {
         "4 cluster ids", "complex", "np.zeros",
     ),
     "an option that is refused": (
-        lambda: hp.build_chain(GRAPH, 1, top=None, method="dbscan", eps=-1),
+        lambda: hp.build_chain(GRAPH, 1, top=None, method="dbscan", options={"eps": -1}),
         "options of method 'dbscan'", "{'eps': -1}", "values",
     ),
     "an option of the wrong kind": (
-        lambda: hp.build_chain(GRAPH, 1, top=None, method="kmeans", n_init="many"),
+        lambda: hp.build_chain(GRAPH, 1, top=None, method="kmeans", options={"n_init": "many"}),
         "options of method 'kmeans'", "many", "values",
     ),
     "no function": (lambda: hp.register("zz")(3), "a function", "3", "above a function"),
@@ -282,7 +283,7 @@ CASES = {
     ),
     "an option that is missing": (
         lambda: hp.build_chain(GRAPH, 1, method=lambda a, k, seed, width: a),
-        "option 'width'", "none", "width=",
+        "option 'width'", "none", 'options={"width": ...}',
     ),
     "a method that is a list": (
         lambda: hp.build_chain(GRAPH, 1, method=["metis"]), "a clustering", "['metis']", "choose",

@@ -200,7 +200,7 @@ def test_a_function_may_change_what_it_is_given():
         adjacency.data[:] = 0
         return np.arange(adjacency.shape[0]) // keep
 
-    chain = hp.build_chain(nx.path_graph(6), 1, top=None, method=greedy, keep=3)
+    chain = hp.build_chain(nx.path_graph(6), 1, top=None, method=greedy, options={"keep": 3})
     assert chain.sizes == (6, 2)
     assert chain.adjacency(0).sum() == 10
 
@@ -215,7 +215,7 @@ def test_plain_functions_and_objects_that_can_be_called():
 
     graph = nx.path_graph(6)
     assert hp.build_chain(graph, 1, top=None, method=Blocks()).sizes == (6, 3)
-    assert hp.build_chain(graph, 1, top=None, method=Blocks(), width=3).sizes == (6, 2)
+    assert hp.build_chain(graph, 1, top=None, method=Blocks(), options={"width": 3}).sizes == (6, 2)
     assert hp.build_chain(graph, 1, top=None, method=rest).sizes == (6, 2)
     with pytest.raises(hp.HaarPoolError, match="takes no seed"):
         hp.build_chain(graph, 1, top=None, method=min)
@@ -353,7 +353,8 @@ def test_packing_is_even(sizes, num_clusters):
 def test_metis_k_way_and_seeds():
     graph = nx.grid_2d_graph(12, 12)
     for recursive in (True, False):
-        chain = hp.build_chain(graph, sizes=[8], method="metis", recursive=recursive)
+        options = {"recursive": recursive}
+        chain = hp.build_chain(graph, sizes=[8], method="metis", options=options)
         assert chain.sizes[1] <= 8
         assert np.bincount(chain.parents[0]).max() <= 30
 

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from haarpool._types import Ints
 from haarpool.chains.adjacency import without_self_loops
+from haarpool.chains.clustering.registry import register
 from haarpool.errors import import_extra
 
 # METIS sums weights in integers, which have 32 bits in some builds.
@@ -21,6 +22,7 @@ LARGEST_SUM = 2**30
 _STDOUT_LOCK = Lock()  # threads share the standard output that is redirected for METIS
 
 
+@register("metis", version="1")
 def metis(
     adjacency: sparse.csr_array, num_clusters: int, *, seed: int, recursive: bool = True
 ) -> Ints:

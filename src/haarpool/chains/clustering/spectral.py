@@ -34,28 +34,13 @@ from haarpool.chains.clustering.lanczos import (
     leading_eigenvectors,
     potential,
 )
-from haarpool.chains.clustering.packing import divided, is_crowded, packed
-from haarpool.chains.clustering.registry import numbered
+from haarpool.chains.clustering.packing import divided, is_crowded, numbered, packed
+from haarpool.chains.clustering.registry import register
 from haarpool.chains.graph_batch import GraphBatch
 
 MAX_DENSE = 1024  # nodes; larger graphs are divided
 MAX_LANCZOS = 32  # eigenvectors; for more clusters the graph is divided
 NUM_PARTS = 8  # into which a large graph is divided
-
-
-def spectral(
-    adjacency: sparse.csr_array, num_clusters: int, *, seed: int, by_size: bool = True
-) -> Ints:
-    """Normalised cut: eigenvectors, pivoted QR; ties broken by the graph.
-
-    Each component gets as many clusters as it has eigenvalues among the leading ones, at least one.
-    If there are more components than clusters, components are joined to clusters of similar size.
-    If many small components would take more than half of the clusters that large ones are due,
-    clusters are divided by size instead, and small components share some; `by_size=False` leaves
-    this out. Graphs above 1,024 nodes are first divided by Lanczos vectors. `seed` is not used.
-    """
-    batch, number = GraphBatch.of(adjacency), np.array([num_clusters])
-    return spectral_batch(batch, number, seed=seed, by_size=by_size)
 
 
 def spectral_batch(
@@ -77,6 +62,22 @@ def spectral_batch(
         graph_labels = _divide(batch[g], int(num_clusters[g]), by_size)
         labels[batch.start[g] : batch.start[g + 1]] = batch.start[g] + graph_labels
     return labels
+
+
+@register("spectral", version="3", batched=spectral_batch)
+def spectral(
+    adjacency: sparse.csr_array, num_clusters: int, *, seed: int, by_size: bool = True
+) -> Ints:
+    """Normalised cut: eigenvectors, pivoted QR; ties broken by the graph.
+
+    Each component gets as many clusters as it has eigenvalues among the leading ones, at least one.
+    If there are more components than clusters, components are joined to clusters of similar size.
+    If many small components would take more than half of the clusters that large ones are due,
+    clusters are divided by size instead, and small components share some; `by_size=False` leaves
+    this out. Graphs above 1,024 nodes are first divided by Lanczos vectors. `seed` is not used.
+    """
+    batch, number = GraphBatch.of(adjacency), np.array([num_clusters])
+    return spectral_batch(batch, number, seed=seed, by_size=by_size)
 
 
 def embedding(adjacency: sparse.csr_array, dimension: int) -> Floats:
