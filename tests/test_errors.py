@@ -14,6 +14,7 @@ from torch_geometric.data import Batch, Data, HeteroData
 import haarpool as hp
 from haarpool.chains.workers import connected
 from haarpool.errors import MissingExtraError, import_extra
+from haarpool.training.config import RunConfig
 
 GRAPH = nx.to_numpy_array(nx.path_graph(4))
 CHAIN = hp.Chain.from_parents([[0, 0, 1, 1], [0, 0]])
@@ -295,7 +296,7 @@ CASES = {
         lambda: hp.register("metis")(returning(None)), "an unused name", "'metis'", "another name",
     ),
     "unknown keyword": (
-        lambda: hp.build_chain(GRAPH, 1, ratios=0.5), "parameters of a chain", "ratios", "spell",
+        lambda: RunConfig(chain={"ratios": 0.5}), "parameters of a chain", "ratios", "spell",
     ),
     # signals
     "rows": (lambda: hp.adjoint(CHAIN, X[:3]), "4 rows", "3", "level="),

@@ -108,14 +108,17 @@ class Recipe:
         if steps is not None:
             remedy = "leave it out to coarsen until one node is left"
             steps = whole_number("num_levels", steps, 1, MAX_LEVELS, remedy=remedy)
-        if not (self.sizes is None or (isinstance(self.sizes, str) and self.sizes == "paper")):
-            sizes = _check_sizes(self.sizes)
-            assign("sizes", sizes)
-            steps = _same_steps(steps, len(sizes), "sizes")
+        if self.sizes is not None and not (isinstance(self.sizes, str) and self.sizes == "paper"):
+            assign("sizes", _check_sizes(self.sizes))
         if not isinstance(self.ratio, Real):
-            ratios = _as_tuple(self.ratio, "a ratio in (0, 1), or one per level", "0.5")
-            assign("ratio", ratios)
-            steps = _same_steps(steps, len(ratios), "ratio")
+            expected = "a ratio in (0, 1), or one per level"
+            assign("ratio", _as_tuple("ratio", self.ratio, expected, "0.5"))
+        for name in ("sizes", "ratio"):
+            if isinstance(values := getattr(self, name), tuple):
+                if steps not in (None, len(values)):
+                    expected = f"{steps} values for {name}=, one per level"
+                    raise HaarPoolError(expected, f"{len(values)}", "pass one value per level")
+                steps = len(values)
         for ratio in self.ratio if isinstance(self.ratio, tuple) else (self.ratio,):
             remedy = "pass for example ratio=0.5"
             real_number("ratio", ratio, 0, 1, includes_minimum=False, remedy=remedy)
@@ -179,30 +182,24 @@ def _show(value: Any) -> str:
     if isinstance(value, partial):
         arguments = {str(i): argument for i, argument in enumerate(value.args)} | value.keywords
         return f"partial({_show(value.func)}, {show_arguments(arguments)})"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name!r}: {_show(one)}' for name, one in value.items())}}}"
     if not callable(value):
         return repr(value)
     named = value if hasattr(value, "__qualname__") else type(value)
     return f"{named.__module__}.{named.__qualname__}"
 
 
-def _same_steps(steps: int | None, given: int, name: str) -> int:
-    if steps not in (None, given):
-        raise HaarPoolError(
-            f"{steps} values for {name}=, one per level", f"{given}", "pass one value per level"
-        )
-    return given
-
-
 def _check_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
     expected = 'sizes >= 1 that never grow, one per level, or "paper"'
-    values = _as_tuple(sizes, expected, "[16, 4, 1]", name="sizes")
+    values = _as_tuple("sizes", sizes, expected, "[16, 4, 1]")
     valid = all(isinstance(size, Integral) and int(size) >= 1 for size in values)
     if not valid or any(b > a for a, b in pairwise(values)):
         raise HaarPoolError(expected, f"{list(values)}", "pass for example sizes=[16, 4, 1]")
     return tuple(int(size) for size in values)
 
 
-def _as_tuple(values: Any, expected: str, example: str, name: str = "ratio") -> tuple[Any, ...]:
+def _as_tuple(name: str, values: Any, expected: str, example: str) -> tuple[Any, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable) or not (items := tuple(values)):
         raise HaarPoolError(expected, f"{values!r}", f"pass for example {name}={example}")
     return items

@@ -40,17 +40,13 @@ def cluster(
     Returns:
         (N,) cluster ids, numbered through all graphs by their first members.
     """
-    needs_method = (num_clusters > 1) & (num_clusters < batch.sizes)
-    if method.batched and needs_method.all():
-        return numbered(method.batched(batch, num_clusters, seed=seed, **options))
     ids = np.arange(batch.start[-1])
     for g in np.flatnonzero(num_clusters <= 1).tolist():
         ids[batch.start[g] : batch.start[g + 1]] = batch.start[g]
-    graphs = np.flatnonzero(needs_method)
-    if method.batched and len(graphs):
-        selected, nodes = batch.take(graphs)
-        shift = np.repeat(batch.start[graphs] - selected.start[:-1], selected.sizes)
-        ids[nodes] = shift + method.batched(selected, num_clusters[graphs], seed=seed, **options)
+    graphs = np.flatnonzero((num_clusters > 1) & (num_clusters < batch.sizes))
+    if (batched := method.batched) and len(graphs):
+        number = num_clusters[graphs]
+        batch.fill(ids, graphs, lambda selected: batched(selected, number, seed=seed, **options))
         return numbered(ids)
     for g in graphs.tolist():
         rows = slice(batch.start[g], batch.start[g + 1])
