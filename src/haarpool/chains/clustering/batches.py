@@ -69,9 +69,12 @@ def _cluster_graph(
         # A copy, because a method may change its argument.
         result = method.function(adjacency.copy(), num_clusters, seed=seed, **options)
     except (TypeError, ValueError) as error:
-        defaults = method.keywords
-        given = {k: v for k, v in options.items() if k != "features"}
-        changed = {k: v for k, v in given.items() if repr(v) != repr(defaults.get(k))}
+        defaults = method.options
+        changed = {
+            k: options[k]
+            for k in defaults.keys() & options
+            if repr(options[k]) != repr(defaults[k])
+        }
         if isinstance(error, HaarPoolError) or not changed:
             raise
         reason = str(error).strip().partition("\n")[0]
