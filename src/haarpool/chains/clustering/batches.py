@@ -69,12 +69,8 @@ def _cluster_graph(
         # A copy, because a method may change its argument.
         result = method.function(adjacency.copy(), num_clusters, seed=seed, **options)
     except (TypeError, ValueError) as error:
-        defaults = method.options
-        changed = {
-            k: options[k]
-            for k in defaults.keys() & options
-            if repr(options[k]) != repr(defaults[k])
-        }
+        known = method.options
+        changed = {k: v for k, v in options.items() if k in known and repr(v) != repr(known[k])}
         if isinstance(error, HaarPoolError) or not changed:
             raise
         reason = str(error).strip().partition("\n")[0]
