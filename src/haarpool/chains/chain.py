@@ -9,8 +9,8 @@ the `measure` by which the members of a cluster count.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from typing import Any, NamedTuple, get_args
@@ -34,6 +34,7 @@ from haarpool.chains.chain_checks import (
     read_only,
 )
 from haarpool.chains.chain_html import chain_html
+from haarpool.chains.graph_batch import GraphBatch
 from haarpool.errors import HaarPoolError
 
 
@@ -58,6 +59,9 @@ class Chain:
             index.
         measure: "children": all members of a cluster count the same, as in the paper; "mass": a
             member counts by the number of nodes of G_0 below it.
+        input_graph: G_0, or `None` if the chain does not know it.
+        coarse: The graphs of levels 1, 2, ... that are known already, with self-loops, each as a
+            batch of one; they are neither compared nor pickled.
 
     Example:
         >>> chain = Chain.from_parents([[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]])
@@ -70,7 +74,8 @@ class Chain:
     parents: tuple[Ints, ...]
     order: Order = "index"
     measure: Measure = "children"
-    _input_graph: sparse.csr_array | None = None
+    input_graph: sparse.csr_array | None = None
+    coarse: tuple[GraphBatch, ...] = ()
 
     @classmethod
     def from_parents(
@@ -101,7 +106,7 @@ class Chain:
         choice("order", self.order, get_args(Order))
         choice("measure", self.measure, get_args(Measure))
         object.__setattr__(self, "parents", checked_parents(self.parents))
-        check_input_graph(self._input_graph, self.sizes[0], self.order)
+        check_input_graph(self.input_graph, self.sizes[0], self.order)
 
     @property
     def num_levels(self) -> int:
@@ -116,7 +121,7 @@ class Chain:
     @property
     def has_graph(self) -> bool:
         """Whether the chain knows its graph, which `adjacency` requires."""
-        return self._input_graph is not None
+        return self.input_graph is not None
 
     @cached_property
     def is_filtration(self) -> bool:
@@ -146,26 +151,22 @@ class Chain:
             [[2.0, 2.0], [2.0, 2.0]]
         """
         level = self.check_level(level)
-        graph = self._graphs[level].copy()
+        graph = self.graphs[level].copy()
         return graph if self_loops else without_self_loops(graph)
 
     @cached_property
-    def _graphs(self) -> tuple[sparse.csr_array, ...]:
-        """The graphs of all levels, with self-loops."""
-        if self._input_graph is None:
+    def graphs(self) -> tuple[sparse.csr_array, ...]:
+        """The graphs of all levels, with self-loops; do not change them."""
+        if self.input_graph is None:
             raise HaarPoolError(
                 "a chain that knows its graph",
                 "a chain made from parents alone",
                 "pass adjacency= to Chain.from_parents",
             )
-        graphs = [self._input_graph, *self._derived.pop("coarse_graphs", list)()]
+        graphs = [self.input_graph, *(batch.adjacency for batch in self.coarse)]
         for parent in self.parents[len(graphs) - 1 :]:
             graphs.append(coarse_graph(graphs[-1], parent))
         return tuple(graphs)
-
-    def _keep_coarse_graphs(self, graphs: Callable[[], list[sparse.csr_array]]) -> None:
-        """Keep coarse graphs of levels 1, 2, ... that are known; `graphs()` returns them."""
-        self._derived["coarse_graphs"] = graphs
 
     def mass(self, level: int) -> Ints:
         """Return the number of nodes of G_0 below each node of level j, shape (N_j,)."""
@@ -188,7 +189,7 @@ class Chain:
     def _orderings(self) -> tuple[Ints, ...]:
         if self.order == "index":
             return tuple(read_only(np.arange(size)) for size in self.sizes)
-        return tuple(read_only(nodes_by_degree(graph)) for graph in self._graphs)
+        return tuple(read_only(nodes_by_degree(graph)) for graph in self.graphs)
 
     def members(self, level: int) -> Members:
         """Return the nodes of a level, cluster by cluster.
@@ -211,14 +212,10 @@ class Chain:
         start = np.concatenate([[0], np.cumsum(np.bincount(cluster_rank))])
         return Members(nodes[np.argsort(cluster_rank, kind="stable")], start, clusters)
 
-    @cached_property
-    def _derived(self) -> dict[Any, Any]:
-        """Values that other modules compute from the chain and keep with it, such as plans."""
-        return {}
-
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the fields only, not the values that are computed from them."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """Pickle what decides the chain, not the values that are computed from it."""
+        names = ("parents", "order", "measure", "input_graph")
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -230,7 +227,7 @@ class Chain:
         content = hashlib.sha256(repr((self.sizes, self.order, self.measure)).encode())
         for parent in self.parents:
             content.update(parent.astype("<i8").tobytes())
-        if (graph := self._input_graph) is not None:
+        if (graph := self.input_graph) is not None:
             content.update(graph.indptr.astype("<i8").tobytes())
             content.update(graph.indices.astype("<i8").tobytes())
             content.update(graph.data.astype("<f8").tobytes())

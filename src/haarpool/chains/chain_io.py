@@ -28,7 +28,7 @@ def save_chain(chain: Chain, path: str | PathLike[str]) -> None:
         "sizes": np.array(chain.sizes),
         "parents": np.concatenate(chain.parents),
     }
-    if (graph := chain._input_graph) is not None:
+    if (graph := chain.input_graph) is not None:
         arrays |= {"weights": graph.data, "indices": graph.indices, "indptr": graph.indptr}
     write_arrays(path, arrays)
 

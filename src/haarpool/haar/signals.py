@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -17,9 +18,12 @@ from haarpool.haar.chain_tensors import ChainTensors
 
 Signal = TypeVar("Signal", Tensor, NDArray[Any])
 
+# The tensors of chains that are in use, by device; equal chains share them.
+_known: WeakKeyDictionary[Chain, dict[torch.device, ChainTensors]] = WeakKeyDictionary()
 
-def _tensors(chain: Chain | ChainTensors, device: torch.device) -> ChainTensors:
-    """Return the tensors on a device; those of a chain are built once and kept with the chain."""
+
+def tensors_of(chain: Chain | ChainTensors, device: torch.device) -> ChainTensors:
+    """Return the tensors on a device; those of a chain are built once, and die with it."""
     if isinstance(chain, ChainTensors):
         if chain.device != device:
             raise HaarPoolError(
@@ -34,16 +38,17 @@ def _tensors(chain: Chain | ChainTensors, device: torch.device) -> ChainTensors:
             f"{type(chain).__name__}",
             "build one with build_chain, Chain.from_parents or TransformPlan.from_chains",
         )
-    if device not in chain._derived:
-        _keep_tensors(chain, device)
-    tensors: ChainTensors = chain._derived[device]
-    return tensors
+    known = _known.get(chain)
+    if known is None or device not in known:
+        return _build_tensors(chain, device)
+    return known[device]
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]  # it uses numpy
-def _keep_tensors(chain: Chain, device: torch.device) -> None:
+def _build_tensors(chain: Chain, device: torch.device) -> ChainTensors:
     with torch.inference_mode(False):  # tensors of that mode could not be used outside of it
-        chain._derived[device] = ChainTensors.from_chains([chain], device)
+        tensors = ChainTensors.from_chains([chain], device)
+    return _known.setdefault(chain, {}).setdefault(device, tensors)
 
 
 def as_rows(
@@ -88,7 +93,7 @@ def as_rows(
         result = result.squeeze(-1) if flat else result
         return result if isinstance(x, Tensor) else result.numpy()
 
-    return _tensors(chain, tensor.device), tensor.unsqueeze(-1) if flat else tensor, back
+    return tensors_of(chain, tensor.device), tensor.unsqueeze(-1) if flat else tensor, back
 
 
 def _from_numpy(x: NDArray[Any]) -> Tensor:
