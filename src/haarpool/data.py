@@ -75,10 +75,10 @@ class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
             if not is_chain_key(key):
                 raise
         start = self._mapping.get(START)
-        chain = "no chain" if start is None else f"a chain of {start.shape[0] - 2} levels"
+        chain = "without a chain" if start is None else f"with a chain of {len(start) - 2} levels"
         raise MissingChainError(
             f"the same kind of chain in all graphs, here with {key}",
-            f"a graph with {chain}",
+            f"a graph {chain}",
             "give all graphs of a dataset the same AddHaarChain, with num_levels= set",
         )
 

@@ -151,7 +151,6 @@ def fake_cuda(monkeypatch):
     }
     for name, fake in fakes.items():
         monkeypatch.setattr(torch.cuda, name, fake)
-    monkeypatch.setattr(PaddedStep, "_failed", None)
     return SimpleNamespace(**fakes)
 
 
@@ -173,6 +172,8 @@ def test_training_continues_after_a_failed_capture(fake_cuda):
     other._padded_step(16)._on_gpu = True
     other.run_epoch(lambda: None)
     assert fake_cuda.graph.call_count == 1
+    assert run.group.captures.failed
+    assert not rings_run("cpu").group.captures.failed
 
 
 def test_graphs_captured_before_are_not_replayed_after_a_failed_capture(fake_cuda):

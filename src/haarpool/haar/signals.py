@@ -14,7 +14,7 @@ from torch import Tensor
 from haarpool.chains.chain import Chain
 from haarpool.chains.chain_checks import checked_level
 from haarpool.errors import HaarPoolError
-from haarpool.haar.chain_tensors import ChainTensors
+from haarpool.haar.chain_tensors import ChainTensors, TensorDict
 
 Signal = TypeVar("Signal", Tensor, NDArray[Any])
 
@@ -38,17 +38,24 @@ def tensors_of(chain: Chain | ChainTensors, device: torch.device) -> ChainTensor
             f"{type(chain).__name__}",
             "build one with build_chain, Chain.from_parents or TransformPlan.from_chains",
         )
+    if torch.compiler.is_compiling():
+        return ChainTensors(_tensors_as_constants(chain, device))
+    return _keep_tensors(chain, device)
+
+
+def _keep_tensors(chain: Chain, device: torch.device) -> ChainTensors:
     known = _known.get(chain)
     if known is None or device not in known:
-        return _build_tensors(chain, device)
+        known = _known.setdefault(chain, {})
+        with torch.inference_mode(False):  # tensors of that mode could not be used outside of it
+            known[device] = ChainTensors.from_chains([chain], device)
     return known[device]
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]  # it uses numpy
-def _build_tensors(chain: Chain, device: torch.device) -> ChainTensors:
-    with torch.inference_mode(False):  # tensors of that mode could not be used outside of it
-        tensors = ChainTensors.from_chains([chain], device)
-    return _known.setdefault(chain, {}).setdefault(device, tensors)
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _tensors_as_constants(chain: Chain, device: torch.device) -> TensorDict:
+    """Return the tensors for compiled code, since Dynamo cannot follow weak references."""
+    return dict(_keep_tensors(chain, device).tensors)
 
 
 def as_rows(
