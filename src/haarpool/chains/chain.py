@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from haarpool._files import Arrays, read_arrays, unreadable, write_arrays
 from haarpool._types import Floats, Ints, Measure, Order
 from haarpool._validate import choice
 from haarpool.chains.adjacency import (
@@ -33,9 +34,10 @@ from haarpool.chains.chain_checks import (
     checked_parents,
     read_only,
 )
-from haarpool.chains.chain_html import chain_html
 from haarpool.chains.graph_batch import GraphBatch
 from haarpool.errors import HaarPoolError
+
+FORMAT = 1  # of the files that `Chain.save` writes
 
 
 class Members(NamedTuple):
@@ -246,20 +248,57 @@ class Chain:
         return f"Chain({' -> '.join(map(str, self.sizes))}{measure})"
 
     def _repr_html_(self) -> str:
-        return chain_html(self)
+        """Return a table with the nodes, and if the graph is known the edges, of each level."""
+        names = ["level", "nodes", "children (min–max)"]
+        counts = [np.bincount(parent) for parent in self.parents]
+        children = ["–", *(f"{count.min()}–{count.max()}" for count in counts)]
+        rows = [[level, size, children[level]] for level, size in enumerate(self.sizes)]
+        if self.has_graph:
+            names.append("edges")
+            for level, row in enumerate(rows):
+                row.append(self.adjacency(level).nnz // 2)
+        head = "".join(f"<th>{name}</th>" for name in names)
+        body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+        caption = repr(self).replace("->", "&rarr;")
+        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>"
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the chain to one `.npz` file; an error leaves an earlier file unchanged."""
-        from haarpool.chains.chain_io import save_chain
-
-        save_chain(self, path)
+        arrays: Arrays = {
+            "format": np.array(FORMAT),
+            "digest": np.array(self.digest),
+            "order": np.array(self.order),
+            "measure": np.array(self.measure),
+            "sizes": np.array(self.sizes),
+            "parents": np.concatenate(self.parents),
+        }
+        if (graph := self.input_graph) is not None:
+            arrays |= {"weights": graph.data, "indices": graph.indices, "indptr": graph.indptr}
+        write_arrays(path, arrays)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Chain:
         """Read a chain that `save` wrote, and check it as `from_parents` does."""
-        from haarpool.chains.chain_io import load_chain
-
-        return load_chain(path)
+        arrays = read_arrays(path)
+        try:
+            if arrays["format"] != FORMAT:
+                raise ValueError(f"format {arrays['format']}, this version reads {FORMAT}")
+            sizes = arrays["sizes"]
+            graph = None
+            if "weights" in arrays:
+                matrix = (arrays["weights"], arrays["indices"], arrays["indptr"])
+                graph = sparse.csr_array(matrix, shape=(sizes[0], sizes[0]))
+            chain = Chain.from_parents(
+                np.split(arrays["parents"], np.cumsum(sizes[:-1])[:-1]),
+                adjacency=graph,
+                order=str(arrays["order"]),  # type: ignore[arg-type]  # from_parents checks it
+                measure=str(arrays["measure"]),  # type: ignore[arg-type]  # and this
+            )
+            if str(arrays["digest"]) != chain.digest:
+                raise ValueError("the content does not match its digest")
+            return chain
+        except (KeyError, ValueError, TypeError, IndexError) as error:
+            raise unreadable(path, error) from error
 
 
 def check_chain(value: Any) -> None:
