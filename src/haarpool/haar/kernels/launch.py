@@ -50,6 +50,7 @@ class Launch:
                 self(kernel, *signals)
             return
         arguments = (*signals, *self.arguments)
+        # The function of a kernel, since the hash of a kernel itself takes longer than the rest.
         key = (kernel.fn, device, self._number, _kinds(signals))
         known = _variants.get(key)
         if known is None:
