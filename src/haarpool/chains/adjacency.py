@@ -170,7 +170,7 @@ def _is_symmetric(adjacency: sparse.csr_array) -> bool:
 
 
 def _has_valid_format(matrix: sparse.csr_array) -> bool:
-    """Whether a matrix has entries in float64 and indices in int32 that scipy accepts."""
+    """Whether a matrix has entries in float64 and indices in int32 that `check_format` accepts."""
     pointer, index = matrix.indptr, matrix.indices
     return bool(
         pointer.dtype == index.dtype == np.int32
@@ -195,14 +195,13 @@ def _from_array(graph: Any) -> EdgeList:
         )
     precision = _precision(matrix.dtype)
     try:
-        if hasattr(matrix, "check_format"):  # scipy uses indices unchecked
+        if hasattr(matrix, "check_format"):  # scipy uses the indices unchecked
             matrix.check_format(full_check=True)
         if sparse.issparse(matrix) and matrix.format == "csr":
             rows, columns, weights = entry_rows(matrix), matrix.indices, matrix.data
         else:
-            entries = sparse.coo_array(
-                matrix if sparse.issparse(matrix) else matrix.astype(np.float64)
-            )
+            matrix = matrix if sparse.issparse(matrix) else matrix.astype(np.float64)
+            entries = sparse.coo_array(matrix)
             rows, columns, weights = entries.row, entries.col, entries.data
     except ValueError as error:
         raise HaarPoolError(
