@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,11 +14,19 @@ from haarpool._progress import ProgressOption, show_progress
 from haarpool._validate import whole_number
 from haarpool.datasets.locations import REMEDY, find_dataset
 from haarpool.errors import HaarPoolError
-from haarpool.experiments.execution import remove_empty
-from haarpool.experiments.lines import Key, Line, ResultLines, current_lines, missing_trials
+from haarpool.experiments.checkpoints import remove_empty
+from haarpool.experiments.lines import (
+    Key,
+    Line,
+    ResultLines,
+    current_lines,
+    is_good,
+    make_folder,
+    missing_trials,
+)
 from haarpool.experiments.processes import Died, run_in_processes
 from haarpool.experiments.table import TABLES, Table, Trial, find_table
-from haarpool.experiments.trainers import new_line, train_trial
+from haarpool.experiments.trials import TrialRunner, new_line
 from haarpool.training.devices import find_device
 
 MAX_JOBS, MAX_REPEATS = 256, 1000
@@ -86,23 +93,27 @@ def run_table(
     device = find_device(options.device)
     for dataset in dict.fromkeys(trial.cell.dataset for trial in trials):
         _check_dataset(dataset, options.root)
-    results.make_folder()
+    make_folder(results.folder)
     for line in known:
         results.append(line)
         show(f"{describe_line(line)}, copied from {line['copied_from']}")
     summary = summary._replace(skipped=summary.skipped + len(known))
-    train = partial(_train, root=options.root, device=options.device, results=folder)
-    # After an error of a GPU all further calls in the same process fail.
-    is_broken = _is_failed if device.type != "cpu" else lambda line: False
+    train = TrialRunner(options.device, options.root, folder)
     jobs = min(options.jobs, len(trials)) or 1
     shown = show_progress(
         options.progress, table.name, "trials", len(trials), smoothing=0.1, leave=True
     )
+
+    def is_broken(line: Line) -> bool:
+        return device.type != "cpu" and not is_good(line)
+
     with shown as update, closing(run_in_processes(train, trials, jobs, is_broken)) as ended:
         for trial, result in ended:
-            line = _line_of_dead(trial, result, options) if isinstance(result, Died) else result
+            line = result
+            if isinstance(result, Died):
+                line = new_line(trial, options.device) | {"reason": f"its process {result}"}
             results.append(line)
-            is_ok = line["status"] == "ok"
+            is_ok = is_good(line)
             summary = Summary(summary.skipped, summary.ok + is_ok, summary.failed + (not is_ok))
             update(1)
             with tqdm.external_write_mode():
@@ -143,31 +154,14 @@ def _line_of_twin(trial: Trial, table: Table, lines: dict[Key, Line]) -> Line | 
     for cell in table.cells:
         if replace(cell, method=trial.cell.method) == trial.cell:
             line = lines.get((*cell.key, trial.seed))
-            if line is not None and line["status"] == "ok":
+            if line is not None and is_good(line):
                 return line | {"copied_from": f"{table.name}/{cell.method}"}
     return None
-
-
-def _train(trial: Trial, root: str | None, device: str, results: Path) -> Line:
-    import torch
-
-    torch.set_num_threads(1)
-    return train_trial(trial, root, device, results)
-
-
-def _is_failed(line: Line) -> bool:
-    return bool(line["status"] != "ok")
-
-
-def _line_of_dead(trial: Trial, died: Died, options: RunOptions) -> Line:
-    killed = " (killed, often for memory)" if died.exit_code == -9 else ""
-    reason = f"its process ended with code {died.exit_code}{killed}"
-    return new_line(trial, options.device) | {"reason": reason}
 
 
 def describe_line(line: Line) -> str:
     """Return a line for the terminal."""
     name = f"{line['dataset']} {line['method']} {line['protocol']} {line['seed']}"
-    if line["status"] != "ok":
+    if not is_good(line):
         return f"{name}: failed, {line['reason']}"
     return f"{name}: {line['metric']} {line['value']:.4f} ({line.get('seconds') or 0:.1f} s)"
