@@ -9,7 +9,7 @@ from PIL import Image
 from haarpool.experiments.lines import ResultLines
 from haarpool.experiments.statistics import Estimate
 from haarpool.experiments.table import Published, find_table
-from haarpool.experiments.trainers import config_of
+from haarpool.experiments.trials import config_of
 from haarpool.training.metrics import scores_of
 
 

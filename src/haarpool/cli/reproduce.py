@@ -135,20 +135,23 @@ def _measure_speed(folder: Path, arguments: Namespace) -> None:
 def _train(table: Any, folder: Path, arguments: Namespace) -> int:
     """Train what is missing and return how many trials failed."""
     load_modules(("torch", "haarpool.experiments.runner"), arguments)
-    from haarpool.experiments.runner import RunOptions, run_table
+    from haarpool.experiments.runner import run_table
 
     repeats = arguments.repeats
     if repeats is None:
         repeats = QUICK_REPEATS if arguments.quick else REPEATS
-    options = RunOptions(
-        jobs=1 if arguments.jobs is None else arguments.jobs,
-        device=arguments.device,
-        root=arguments.root,
-        retry=arguments.retry,
-        progress=progress_option(arguments),
-    )
     try:
-        summary = run_table(table, folder, repeats, options, partial(print, flush=True))
+        summary = run_table(
+            table,
+            folder,
+            repeats,
+            jobs=1 if arguments.jobs is None else arguments.jobs,
+            device=arguments.device,
+            root=arguments.root,
+            retry=arguments.retry,
+            progress=progress_option(arguments),
+            show=partial(print, flush=True),
+        )
     except KeyboardInterrupt:
         again = shlex.join(["haarpool", *sys.argv[1:]])
         raise KeyboardInterrupt(

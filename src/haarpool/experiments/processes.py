@@ -55,51 +55,51 @@ def run_in_processes(
         for one in inputs:
             yield one, function(one)
         return
-    waiting = list(reversed(inputs))
-    workers: dict[Connection, tuple[Any, Input]] = {}
+    waiting, workers = list(reversed(inputs)), list[_Worker]()
     try:
         while waiting or workers:
             while waiting and len(workers) < jobs:
-                _give(_start(function), waiting.pop(), workers)
-            for ready in wait(list(workers)):
-                assert isinstance(ready, Connection)
-                process, one = workers.pop(ready)
-                try:
-                    result = ready.recv()
-                except (EOFError, OSError):
-                    process.join()
-                    yield one, Died(process.exitcode)
-                    continue
-                if waiting and not is_broken(result):
-                    _give((process, ready), waiting.pop(), workers)
+                workers.append(_Worker(function, waiting.pop()))
+            ready = wait([worker.connection for worker in workers])
+            for worker in [worker for worker in workers if worker.connection in ready]:
+                one, result = worker.input, worker.take()
+                if waiting and not isinstance(result, Died) and not is_broken(result):
+                    worker.give(waiting.pop())
                 else:
-                    ready.close()
+                    workers.remove(worker)
+                    worker.connection.close()
                 yield one, result
     finally:
-        for process, _ in workers.values():
-            process.kill()
-        for connection, (process, _) in workers.items():
-            process.join()
-            connection.close()
+        for worker in workers:
+            worker.process.kill()
+        for worker in workers:
+            worker.process.join()
+            worker.connection.close()
 
 
-def _start(function: Callable[[Input], Any]) -> tuple[Any, Connection]:
-    # A forked process could not use a GPU.
-    context = get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(function, theirs), daemon=True)
-    process.start()
-    theirs.close()
-    return process, ours
+class _Worker:
+    """A process that calls a function for one input after the other."""
 
+    def __init__(self, function: Callable[[Any], Any], first: Any) -> None:
+        context = get_context("spawn")  # a forked process could not use a GPU
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(function, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.give(first)
 
-def _give(
-    worker: tuple[Any, Connection], one: Input, workers: dict[Connection, tuple[Any, Input]]
-) -> None:
-    process, connection = worker
-    with suppress(OSError):  # it died: receiving says so
-        connection.send(one)
-    workers[connection] = (process, one)
+    def give(self, one: Any) -> None:
+        self.input = one
+        with suppress(OSError):  # it died: `take` says so
+            self.connection.send(one)
+
+    def take(self) -> Any:
+        """Return the result, or how the process died."""
+        try:
+            return self.connection.recv()
+        except (EOFError, OSError):
+            self.process.join()
+            return Died(self.process.exitcode)
 
 
 def _work(function: Callable[[Any], Any], connection: Connection) -> None:
