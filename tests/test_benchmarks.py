@@ -167,11 +167,11 @@ def test_the_chain_for_signals_removes_most_noise():
 
 def test_the_time_of_the_host_needs_no_gpu():
     pytest.importorskip("triton")
-    from haarpool.bench.measure import Settings
+    from haarpool.bench.measure import BenchOptions
     from haarpool.haar import operators
     from host_time import measured
 
-    results = list(measured(Settings(torch.device("cpu"), quick=True)))
+    results = list(measured(BenchOptions(torch.device("cpu"), quick=True)))
     assert len(results) == 10
     assert all(np.isfinite(result.value) and result.value > 0 for result in results)
     assert operators._kernels("cpu").__name__.endswith("cpu")  # as before

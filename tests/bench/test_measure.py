@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from haarpool.bench.measure import (
-    Settings,
+    BenchOptions,
     Times,
     in_new_process,
     measure,
     peak_memory,
 )
 
-CPU = Settings(torch.device("cpu"), quick=True)
+CPU = BenchOptions(torch.device("cpu"), quick=True)
 
 
 def test_times():

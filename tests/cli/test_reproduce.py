@@ -148,7 +148,7 @@ def test_speed_is_measured_once_part_by_part(tmp_path, monkeypatch):
 
     monkeypatch.setattr("haarpool.bench.runner.run_parts", run_parts)
     same = {"processor": "some", "cores": 2}
-    monkeypatch.setattr("haarpool.bench.results.describe_machine", lambda settings: same)
+    monkeypatch.setattr("haarpool.bench.results.describe_machine", lambda options: same)
     command = ("reproduce", "properties", "--quick", "--device", "cpu", "--results", tmp_path)
     for _ in range(2):
         run_main(*command)
