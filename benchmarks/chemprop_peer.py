@@ -14,7 +14,6 @@ Without --only, it takes about eight hours on one core.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import os
@@ -33,11 +32,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common import new_parser
 from haarpool._files import write_text
+from haarpool._numbers import mean_and_std
 from haarpool._types import Floats, Task
 from haarpool.datasets import Graphs, find_dataset, read_graphs
 from haarpool.datasets.splits import Split, make_splits
 from haarpool.errors import HaarPoolWarning
+from haarpool.experiments.lines import Line, read_lines
 from haarpool.training.metrics import scores_of, scores_of_targets
 
 REPEATS = 5
@@ -99,14 +101,6 @@ class Training(NamedTuple):
     cpu_seconds: float
 
 
-def read_molecules(dataset: str) -> Graphs:
-    """Read a dataset with targets as numbers, so that several columns of classes are allowed."""
-    path = find_dataset(Path(os.environ["HAARPOOL_DATA"]) / "molecules" / f"{dataset}.csv")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HaarPoolWarning)  # invalid SMILES are skipped
-        return read_graphs(str(path), targets=TARGETS[dataset], task="regression", progress=False)
-
-
 class Machine(NamedTuple):
     """Where chemprop runs.
 
@@ -121,6 +115,14 @@ class Machine(NamedTuple):
     threads: int
 
 
+def read_molecules(dataset: str) -> Graphs:
+    """Read a dataset with targets as numbers, so that several columns of classes are allowed."""
+    path = find_dataset(Path(os.environ["HAARPOOL_DATA"]) / "molecules" / f"{dataset}.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HaarPoolWarning)  # invalid SMILES are skipped
+        return read_graphs(str(path), targets=TARGETS[dataset], task="regression", progress=False)
+
+
 def train(job: Job, graphs: Graphs, split: Split, machine: Machine) -> Training:
     """Train the networks of a job in a folder that is deleted afterwards."""
     names = TARGETS[job.dataset]
@@ -133,15 +135,9 @@ def train(job: Job, graphs: Graphs, split: Split, machine: Machine) -> Training:
     with tempfile.TemporaryDirectory(prefix="chemprop-") as folder:
         table, out, log = (Path(folder) / name for name in ("data.csv", "out", "log.txt"))
         _write_table(table, graphs, split, names)
-        command = [
-            str(machine.chemprop),
-            "train",
-            "--data-path",
-            str(table),
-            "--output-dir",
-            str(out),
-        ]
-        command += ["--smiles-columns", "smiles", "--splits-column", "split"]
+        command = [str(machine.chemprop), "train", "--data-path", str(table)]
+        command += ["--output-dir", str(out), "--smiles-columns", "smiles"]
+        command += ["--splits-column", "split"]
         command += ["--accelerator", machine.device, "--target-columns", *names, *arguments]
         environment = os.environ | {"OMP_NUM_THREADS": str(machine.threads)}
         start, cpu_start = time.perf_counter(), _cpu_seconds()
@@ -197,7 +193,7 @@ def score(dataset: str, prediction: Floats, target: Floats) -> dict[str, Any]:
     return scores
 
 
-def results_of(job: Job, machine: Machine) -> Iterator[dict[str, Any]]:
+def results_of(job: Job, machine: Machine) -> Iterator[Line]:
     """Train a job and yield its results: one network and, if there are more, their mean."""
     graphs = read_molecules(job.dataset)
     split = make_splits(job.rule, graphs, seed=0, repeats=REPEATS)[job.seed]
@@ -228,35 +224,26 @@ def versions(chemprop: Path) -> dict[str, str]:
     return dict(zip(PACKAGES, output.split(), strict=True))
 
 
-def read_results(path: Path) -> list[dict[str, Any]]:
-    """Read the results so far."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines]
-
-
-def print_summary(results: Sequence[dict[str, Any]]) -> None:
+def print_summary(results: Sequence[Line]) -> None:
     """Print mean and standard deviation of each kind of run, and the time of one network."""
-    groups = defaultdict[tuple[Any, ...], list[dict[str, Any]]](list)
+    groups = defaultdict[tuple[Any, ...], list[Line]](list)
     for row in results:
         if row["status"] == "ok":
             groups[row["dataset"], row["split"], row["members"]].append(row)
     for (dataset, rule, members), rows in groups.items():
         values = [row["value"] for row in rows]
-        spread = f" ± {stdev(values):.3f}" if len(values) > 1 else ""
+        spread = mean_and_std(mean(values), stdev(values) if len(values) > 1 else None, 3)
         seconds = mean(row["cpu_seconds"] / members for row in rows)
         print(
-            f"{dataset:6} {rule:9} {members} member(s)  {rows[0]['metric']} {mean(values):.3f}"
-            f"{spread}  ({len(rows)} runs, {seconds:.0f} s of one core per network)"
+            f"{dataset:6} {rule:9} {members} member(s)  {rows[0]['metric']} {spread}  "
+            f"({len(rows)} runs, {seconds:.0f} s of one core per network)"
         )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = new_parser(__doc__, "chemprop.jsonl")
     kinds = [f"{dataset}-{rule}" for dataset, rule, _ in PLAN]
     parser.add_argument("--chemprop", type=Path, required=True, help="executable of chemprop")
-    parser.add_argument("--out", type=Path, default=Path("results/chemprop.jsonl"))
     parser.add_argument("--only", nargs="+", choices=kinds, default=kinds)
     parser.add_argument("--threads", type=int, default=1, help="threads of chemprop [1]")
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
@@ -270,7 +257,7 @@ def main() -> None:
         for seed in arguments.seeds:
             job = Job(dataset, rule, seed, networks)
             others, of_job = list[Any](), list[Any]()
-            for row in read_results(arguments.out):
+            for row in read_lines(arguments.out):
                 is_of_job = (row["dataset"], row["split"], row["seed"]) == job[:3]
                 (of_job if is_of_job else others).append(row)
             if any(row["status"] == "ok" for row in of_job):
@@ -284,7 +271,7 @@ def main() -> None:
             write_text(arguments.out, "".join(lines))
             values = ", ".join(f"{row.get('value', row['status'])}" for row in rows)
             print(f"{job}: {values}", flush=True)
-    print_summary(read_results(arguments.out))
+    print_summary(read_lines(arguments.out))
 
 
 if __name__ == "__main__":
