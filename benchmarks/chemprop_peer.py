@@ -85,22 +85,6 @@ class Job(NamedTuple):
         return f"{self.dataset}-{self.rule}-{self.seed}"
 
 
-class Training(NamedTuple):
-    """What a call of `chemprop train` leaves.
-
-    Attributes:
-        predictions: (networks, n, T) Predictions of the test part, in its order.
-        arguments: Arguments of the call, without paths.
-        seconds: Wall-clock time.
-        cpu_seconds: Time of the processor; other programs on the machine change it less.
-    """
-
-    predictions: Floats
-    arguments: list[str]
-    seconds: float
-    cpu_seconds: float
-
-
 class Machine(NamedTuple):
     """Where chemprop runs.
 
@@ -123,8 +107,15 @@ def read_molecules(dataset: str) -> Graphs:
         return read_graphs(str(path), targets=TARGETS[dataset], task="regression", progress=False)
 
 
-def train(job: Job, graphs: Graphs, split: Split, machine: Machine) -> Training:
-    """Train the networks of a job in a folder that is deleted afterwards."""
+def train(
+    job: Job, graphs: Graphs, split: Split, machine: Machine
+) -> tuple[Floats, dict[str, float], list[str]]:
+    """Train the networks of a job in a folder that is deleted afterwards.
+
+    Returns:
+        (networks, n, T) predictions of the test part, in its order; seconds, and those of the
+        processor, which other programs change less; arguments of the call, without paths.
+    """
     names = TARGETS[job.dataset]
     arguments = [
         "--task-type", "regression" if job.dataset == "ESOL" else "classification",
@@ -137,20 +128,20 @@ def train(job: Job, graphs: Graphs, split: Split, machine: Machine) -> Training:
         _write_table(table, graphs, split, names)
         command = [str(machine.chemprop), "train", "--data-path", str(table)]
         command += ["--output-dir", str(out), "--smiles-columns", "smiles"]
-        command += ["--splits-column", "split"]
-        command += ["--accelerator", machine.device, "--target-columns", *names, *arguments]
+        command += ["--splits-column", "split", "--accelerator", machine.device]
+        command += ["--target-columns", *names, *arguments]
         environment = os.environ | {"OMP_NUM_THREADS": str(machine.threads)}
         start, cpu_start = time.perf_counter(), _cpu_seconds()
         with open(log, "w") as file:
             status = subprocess.run(command, stdout=file, stderr=file, env=environment).returncode
-        seconds, cpu_seconds = time.perf_counter() - start, _cpu_seconds() - cpu_start
+        times = {"seconds": time.perf_counter() - start, "cpu_seconds": _cpu_seconds() - cpu_start}
         if status:
             last = log.read_text().strip().rpartition("\n")[2]
             raise RuntimeError(f"chemprop ended with an error: {last}")
         files = [out / f"model_{i}" / "test_predictions.csv" for i in range(job.networks)]
         ids = [graphs.ids[g] for g in split.test] if graphs.ids else []
         predictions = np.stack([_read_predictions(file, ids, names) for file in files])
-    return Training(predictions, arguments, seconds, cpu_seconds)
+    return predictions, times, arguments
 
 
 def _cpu_seconds() -> float:
@@ -161,9 +152,8 @@ def _cpu_seconds() -> float:
 
 def _write_table(path: Path, graphs: Graphs, split: Split, names: Sequence[str]) -> None:
     """Write SMILES, targets and part of each labelled molecule, in the order of `graphs`."""
-    parts = dict.fromkeys(split.train.tolist(), "train")
-    parts |= dict.fromkeys(split.validation.tolist(), "val")
-    parts |= dict.fromkeys(split.test.tolist(), "test")
+    part_names = zip(("train", "val", "test"), split, strict=True)
+    parts = {g: name for name, part in part_names for g in part.tolist()}
     assert graphs.ids is not None
     assert graphs.targets is not None
     with open(path, "w", newline="") as file:
@@ -197,23 +187,20 @@ def results_of(job: Job, machine: Machine) -> Iterator[Line]:
     """Train a job and yield its results: one network and, if there are more, their mean."""
     graphs = read_molecules(job.dataset)
     split = make_splits(job.rule, graphs, seed=0, repeats=REPEATS)[job.seed]
-    training = train(job, graphs, split, machine)
+    predictions, times, arguments = train(job, graphs, split, machine)
     assert graphs.targets is not None
-    target = graphs.targets[split.test]
-    metric = METRIC.get(job.dataset, "roc_auc")
-    config = {
-        "arguments": training.arguments, "device": machine.device, "threads": machine.threads,
-        "nice": os.nice(0),
-    }  # fmt: skip
+    target, metric = graphs.targets[split.test], METRIC.get(job.dataset, "roc_auc")
+    config = {"device": machine.device, "threads": machine.threads, "nice": os.nice(0)}
     for members in sorted({1, job.networks}):
-        scores = score(job.dataset, training.predictions[:members].mean(axis=0), target)
+        scores = score(job.dataset, predictions[:members].mean(axis=0), target)
         share = members / job.networks
         yield {
             "dataset": job.dataset, "method": "chemprop", "split": job.rule, "seed": job.seed,
             "members": members, "metric": metric, "value": scores[metric], "scores": scores,
-            "split_hash": split.digest(), "seconds": round(share * training.seconds, 2),
-            "cpu_seconds": round(share * training.cpu_seconds, 2),
-            "versions": versions(machine.chemprop), "config": config, "status": "ok",
+            "split_hash": split.digest(),
+            **{name: round(share * spent, 2) for name, spent in times.items()},
+            "versions": versions(machine.chemprop), "config": {"arguments": arguments} | config,
+            "status": "ok",
         }  # fmt: skip
 
 
@@ -247,14 +234,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=kinds, default=kinds)
     parser.add_argument("--threads", type=int, default=1, help="threads of chemprop [1]")
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
-    parser.add_argument("--seeds", type=int, nargs="+", default=range(REPEATS), metavar="N")
     arguments = parser.parse_args()
     machine = Machine(arguments.chemprop, arguments.device, arguments.threads)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends chemprop too
     for dataset, rule, networks in PLAN:
         if f"{dataset}-{rule}" not in arguments.only:
             continue
-        for seed in arguments.seeds:
+        for seed in range(REPEATS):
             job = Job(dataset, rule, seed, networks)
             others, of_job = list[Any](), list[Any]()
             for row in read_lines(arguments.out):

@@ -103,7 +103,7 @@ def dataset() -> Iterator[Measurement]:
     work = partial(hp.precompute, graphs, 3, cache=False)
     work(n_jobs=2)  # start-up
     rows = [
-        [time for n in (1, 2) for time in (seconds(partial(work, n_jobs=n)), bare_processes(n))]
+        [t for n in (1, 2) for t in (seconds(partial(work, n_jobs=n)), bare_processes(n))]
         for _ in range(5)
     ]
     one, bare_one, two, bare_two = np.min(rows, axis=0)

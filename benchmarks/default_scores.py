@@ -7,8 +7,6 @@ Where five members are trained on a split, one line of `results/default_scores.j
 of their mean (members=5), another those of the first alone (members=1). Finished lines are skipped.
 Then it writes the tables of README.md and docs/scores.md; `--table` does only that.
 `benchmarks/chemprop_peer.py` writes the lines of chemprop.
-
-`--graphs FILE` reads the datasets from a file of `benchmarks/presets.py --export`.
 """
 
 from __future__ import annotations
@@ -83,10 +81,10 @@ def settings(plan: Plan, method: str, seed: int) -> RunConfig:
     return replace(config, arch=str(replace(arch, levels=0)), ensemble=1)
 
 
-def train(plan: Plan, seed: int, method: str, file: str | None) -> list[Line]:
+def train(plan: Plan, seed: int, method: str) -> list[Line]:
     """Train the members of one split; return the line of their mean and of the first alone."""
     torch.set_num_threads(1)
-    graphs, metric = dataset(plan.dataset, file), METRICS[plan.dataset]
+    graphs, metric = dataset(plan.dataset), METRICS[plan.dataset]
     split = make_splits(plan.rule, graphs, seed=0, repeats=plan.repeats)[seed]
     config = settings(plan, method, seed)
     start = time.perf_counter()
@@ -127,7 +125,7 @@ def run_all(arguments: argparse.Namespace) -> None:
     lines = current_lines(arguments.out)
     done = {(x["dataset"], x["split"], x["seed"], x["method"]) for x in lines}
     tasks = [
-        (plan, seed, method, arguments.graphs)
+        (plan, seed, method)
         for method in METHODS
         for plan in PLAN
         if plan.dataset in arguments.only
@@ -234,7 +232,6 @@ def main() -> None:
     parser.add_argument("--peer", type=Path, default=RESULTS / "chemprop.jsonl")
     parser.add_argument("--only", nargs="*", default=list(METRICS), metavar="NAME")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--graphs", metavar="FILE", help="file that presets.py --export wrote")
     parser.add_argument("--table", action="store_true", help="only write the tables")
     arguments = parser.parse_args()
     if not arguments.table:

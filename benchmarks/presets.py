@@ -11,16 +11,13 @@ How the epoch is chosen (`RunConfig.monitor`) is part of the choice, and needs n
 score at an epoch that was chosen on the same graphs is too good, so one half of the validation part
 chooses the epoch for the other half, and the other way round; the score is the mean of both.
 
-Without RDKit, for example on a machine with a GPU, read the datasets from a file that `--export
-FILE` wrote elsewhere: `--graphs FILE`. Many processes share a GPU well under NVIDIA's MPS
-(`nvidia-cuda-mps-control -d`); without it their kernels take turns.
+Many processes share a GPU well under NVIDIA's MPS (`nvidia-cuda-mps-control -d`); without it their
+kernels take turns.
 """
 
 from __future__ import annotations
 
-import gzip
 import os
-import pickle
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -88,22 +85,18 @@ CANDIDATES: dict[str, dict[str, Any]] = {
 
 
 @cache
-def dataset(name: str, file: str | None) -> Graphs:
+def dataset(name: str) -> Graphs:
     """Read a dataset."""
-    if file:
-        with gzip.open(file, "rb") as stream:
-            exported: dict[str, Graphs] = pickle.load(stream)
-        return exported[name]
     if name not in TARGETS:
         return read_graphs(name)
     path = Path(os.environ["HAARPOOL_DATA"]) / "molecules" / f"{name}.csv"
     return read_graphs(path, targets=list(TARGETS[name]))
 
 
-def train(name: str, candidate: str, split: int, file: str | None) -> list[Line]:
+def train(name: str, candidate: str, split: int) -> list[Line]:
     """Train a candidate on one split; return its line."""
     torch.set_num_threads(1)
-    graphs, metric = dataset(name, file), DATASETS[name]
+    graphs, metric = dataset(name), DATASETS[name]
     settings = CANDIDATES[candidate]
     config = RunConfig(**settings, monitor="last", threads=1, repeats=SPLITS)
     group = ProcessGroup(device=find_device("auto"))
@@ -173,19 +166,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(CANDIDATES), metavar="NAME")
     parser.add_argument("--datasets", nargs="*", default=list(DATASETS), metavar="NAME")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--export", metavar="FILE", help="write the datasets and stop")
-    parser.add_argument("--graphs", metavar="FILE", help="file that --export wrote")
     parser.add_argument("--rank", action="store_true", help="print the ranks and stop")
     arguments = parser.parse_args()
-    if arguments.export:
-        with gzip.open(arguments.export, "wb") as stream:
-            pickle.dump({name: dataset(name, None) for name in {*DATASETS, *TARGETS}}, stream)
-        return
     if not arguments.rank:
         lines = current_lines(arguments.out)
         done = {(x["dataset"], x["candidate"], x["split"]) for x in lines}
         tasks = [
-            (name, candidate, split, arguments.graphs)
+            (name, candidate, split)
             for candidate in arguments.only
             for split in range(SPLITS)
             for name in arguments.datasets

@@ -43,12 +43,12 @@ DISTANCES = (
 SIZES = {"128 wide": "width=128", "64 wide": "width=64", "deeper": "width=128,depth=5"}
 NESTED = {  # by number of levels
     Row("best-nested", "haarpool, nested selection",
-           "Chosen anew for each split: one HaarSumNet of each kind (128 wide; 64 wide; 128 wide "
-           "with five convolutions instead of three) trains on its training part, and of the kinds "
-           "and all their mixtures the one with the lowest error in its validation part is taken. "
-           "Declared after the results of HaarSumNet were seen."): 2,
+        "Chosen anew for each split: one HaarSumNet of each kind (128 wide; 64 wide; 128 wide "
+        "with five convolutions instead of three) trains on its training part, and of the kinds "
+        "and all their mixtures the one with the lowest error in its validation part is taken. "
+        "Declared after the results of HaarSumNet were seen."): 2,
     Row("best-nested-no-pooling", "haarpool, nested selection without pooling",
-           "The same selection among networks with 0 levels."): 0,
+        "The same selection among networks with 0 levels."): 0,
 }  # fmt: skip
 
 NETWORKS: dict[Row, dict[str, Any]] = {
@@ -57,30 +57,30 @@ NETWORKS: dict[Row, dict[str, Any]] = {
         PAPER | BEST_EPOCH
     ),
     Row("sagpool", "GCN-SAGPool", LAST + " Sum readout: the last HaarPooling is a sum too." +
-           WEIGHTED,
-           "GCN-SAGPool"): SAGPOOL | END,
+        WEIGHTED,
+        "GCN-SAGPool"): SAGPOOL | END,
     Row("sagpool-validation", "GCN-SAGPool, best epoch", CHOSEN, "GCN-SAGPool"): (
         SAGPOOL | BEST_EPOCH),
     Row("sagpool-mean", "GCN-SAGPool, mean readout", LAST + " A mean does not see the number of "
-           "atoms.", "GCN-SAGPool"): SAGPOOL_MEAN | END,
+        "atoms.", "GCN-SAGPool"): SAGPOOL_MEAN | END,
     Row("gc", "GC", "Two graph convolutions, sum over atoms. Features: elements, and distances "
-           "to other atoms by element; complete graphs weighted by the Coulomb matrix. The "
-           "published row is quoted from MoleculeNet, which used atoms and bonds.", "GC"): (
+        "to other atoms by element; complete graphs weighted by the Coulomb matrix. The "
+        "published row is quoted from MoleculeNet, which used atoms and bonds.", "GC"): (
         CONVOLUTION | BEST_EPOCH),
     Row("best", "HaarSumNet", DISTANCES): SUM,
     Row("best-no-pooling", "HaarSumNet without pooling", "The same network with 0 levels: what "
-           "pooling adds."): SUM | {"arch": f"{SUM['arch']},levels=0"},
+        "pooling adds."): SUM | {"arch": f"{SUM['arch']},levels=0"},
     Row("default", "haarpool, default", "`haarpool train qm7`: HaarNet. Features: as above, and "
-           "degree."): {**BEST, "threads": 1},
+        "degree."): {**BEST, "threads": 1},
 }  # fmt: skip
 MODELS: dict[Row, dict[str, str]] = {
     Row("rf", "RF", "Random forest. Features: sorted Coulomb matrices." + QUOTED, "RF"): {
         "model": "random_forest", "features": "coulomb_matrices"},
     Row("multitask", "Multitask", "A network of one or two hidden layers; there is one task. "
-           "Features: sorted Coulomb matrices." + QUOTED, "Multitask"): {
+        "Features: sorted Coulomb matrices." + QUOTED, "Multitask"): {
         "model": "network", "features": "coulomb_matrices"},
     Row("krr", "KRR", "Kernel ridge regression, Laplacian kernel. Features: sorted Coulomb "
-           "matrices." + QUOTED, "KRR"): {
+        "matrices." + QUOTED, "KRR"): {
         "model": "kernel_ridge", "features": "coulomb_matrices"},
     Row("linear", "linear fit", "Features: the number of atoms of each element."): {
         "model": "linear", "features": "atom_counts"},

@@ -42,100 +42,95 @@ ROWS = (
     Row("haarpool", "HaarPool", "As published; weights tied as by the authors.", "HaarPool"),
     Row("haarpool-untied", "HaarPool, untied", "As published, no weights tied.", "HaarPool"),
     Row("haarpool-vertex", "HaarPool, vertex domain",
-           "As published, but rows of pooled features are clusters, not coefficients. On the other "
-           "datasets both are the same.", "HaarPool"),
+        "As published, but rows of pooled features are clusters, not coefficients. On the other "
+        "datasets both are the same.", "HaarPool"),
     Row("haarpool-kmeans", "HaarPool, k-means",
-           "As published, clusters by k-means as by the authors. On the other datasets one pooling "
-           "is a sum for every clustering.", "HaarPool"),
-    Row(
-        "csm",
-        "CSM",
-        "Subgraph matching kernel (grakel, subgraphs of up to 5 nodes) and an SVM, whose C the "
-        "validation part chooses.",
-        "CSM",
-    ),
+        "As published, clusters by k-means as by the authors. On the other datasets one pooling "
+        "is a sum for every clustering.", "HaarPool"),
+    Row("csm", "CSM", "Subgraph matching kernel (grakel, subgraphs of up to 5 nodes) and an SVM, "
+        "whose C the validation part chooses.", "CSM"),
     Row("gin", "GIN", SAME + "GIN convolutions, sum readout.", "GIN"),
     Row("sortpool", "SortPool",
-           SAME + ADAPTER + "Sorted nodes go straight to the linear layers. Their order is that of "
-           "the last column behind a ReLU, which is zero for many nodes.", "SortPool"),
+        SAME + ADAPTER + "Sorted nodes go straight to the linear layers. Their order is that of "
+        "the last column behind a ReLU, which is zero for many nodes.", "SortPool"),
     Row("diffpool", "DiffPool",
-           SAME + "Clusters: a quarter of the largest graph, then a quarter of those before, the "
-           "rule of its paper for two poolings; for one it has a tenth. Mean over the clusters, "
-           "whose number is fixed; a sum was worse in the test part of MUTAG, not in the lines.",
-           "DiffPool"),
+        SAME + "Clusters: a quarter of the largest graph, then a quarter of those before, the "
+        "rule of its paper for two poolings; for one it has a tenth. Mean over the clusters, "
+        "whose number is fixed; a sum was worse in the test part of MUTAG, not in the lines.",
+        "DiffPool"),
     Row("gpool", "gPool",
-           SAME + "Keeps half of the nodes; scores as in the code of its authors, a sigmoid of a "
-           "linear map. First trained with TopKPooling of PyG, which has a tanh, so that features "
-           "vanish with their scores, and divides by a norm, which weight decay takes to zero. Sum "
-           "readout, because the last HaarPooling is a sum too, divided by the root of n.",
-           "gPool"),
+        SAME + "Keeps half of the nodes; scores as in the code of its authors, a sigmoid of a "
+        "linear map. First trained with TopKPooling of PyG, which has a tanh, so that features "
+        "vanish with their scores, and divides by a norm, which weight decay takes to zero. Sum "
+        "readout, because the last HaarPooling is a sum too, divided by the root of n.",
+        "gPool"),
     Row("sagpool", "SAGPool",
-           SAME + "Keeps half of the nodes; sum readout. On PROTEINS it has in every validation "
-           "and test part the accuracy of one rule that counts nodes: at most 16, or more. "
-           + FLIPS, "SAGPool"),
+        SAME + "Keeps half of the nodes; sum readout. On PROTEINS it has in every validation "
+        "and test part the accuracy of one rule that counts nodes: at most 16, or more. "
+        + FLIPS, "SAGPool"),
     Row("eigenpool", "EigenPool",
-           SAME + ADAPTER + "The same chain; two modes per cluster.", "EigenPool"),
+        SAME + ADAPTER + "The same chain; two modes per cluster.", "EigenPool"),
     Row("gin-own", "GIN, own recipe",
-           OWN + "Cosine schedule instead of steps. They train 17,500 steps in 350 epochs, and "
-           "choose the epoch by the test folds; here an epoch is one pass, and MUTAG has 2,400 to "
-           "choose from. Of their two dropouts behind the linear layer, 0 and 0.5, it has 0. First "
-           "trained without their batch normalisation behind the convolutions, then with a dropout "
-           "of 0.5 before the linear layer: 7 points worse on the validation part of one split of "
-           "NCI1, and 4 on those of three (not in the lines). Changed after test results were "
-           "seen.", "GIN"),
+        OWN + "Cosine schedule instead of steps. They train 17,500 steps in 350 epochs, and "
+        "choose the epoch by the test folds; here an epoch is one pass, and MUTAG has 2,400 to "
+        "choose from. Of their two dropouts behind the linear layer, 0 and 0.5, it has 0. First "
+        "trained without their batch normalisation behind the convolutions, then with a dropout "
+        "of 0.5 before the linear layer: 7 points worse on the validation part of one split of "
+        "NCI1, and 4 on those of three (not in the lines). Changed after test results were "
+        "seen.", "GIN"),
     Row("sortpool-own", "SortPool, own recipe",
-           OWN + "Batches of 50 instead of 1, with 7 times the learning rate and, up to the limit, "
-           "7 times the epochs: on NCI1 an eighth of their steps times rate. First trained with "
-           "symmetric convolutions and ReLU instead of their mean and tanh.", "SortPool"),
+        OWN + "Batches of 50 instead of 1, with 7 times the learning rate and, up to the limit, "
+        "7 times the epochs: on NCI1 an eighth of their steps times rate. First trained with "
+        "symmetric convolutions and ReLU instead of their mean and tanh.", "SortPool"),
     Row("diffpool-own", "DiffPool, own recipe",
-           OWN + "72 epochs on NCI1, up to 3,000 in the paper; no batch and L2 normalisation. "
-           "Their code chooses the epoch by the test folds.", "DiffPool"),
+        OWN + "72 epochs on NCI1, up to 3,000 in the paper; no batch and L2 normalisation. "
+        "Their code chooses the epoch by the test folds.", "DiffPool"),
     Row("gpool-own", "gPool, own recipe",
-           OWN + "The first half of their U-Net, with a readout of every level; keeps 0.8 instead "
-           "of 0.9, 0.8 and 0.7; edges of one hop instead of two; ReLU instead of ELU; symmetric "
-           "convolutions; dropout once instead of before every layer. Their code reports the best "
-           "epoch of the test folds.", "gPool"),
+        OWN + "The first half of their U-Net, with a readout of every level; keeps 0.8 instead "
+        "of 0.9, 0.8 and 0.7; edges of one hop instead of two; ReLU instead of ELU; symmetric "
+        "convolutions; dropout once instead of before every layer. Their code reports the best "
+        "epoch of the test folds.", "gPool"),
     Row("sagpool-own", "SAGPool, own recipe",
-           OWN + "Readouts side by side instead of their sum. On NCI1 and NCI109 the network with "
-           "one pooling, which has the published numbers.", "SAGPool"),
+        OWN + "Readouts side by side instead of their sum. On NCI1 and NCI109 the network with "
+        "one pooling, which has the published numbers.", "SAGPool"),
     Row("eigenpool-own", "EigenPool, own recipe",
-           OWN + "The only settings that they publish, those for ENZYMES: clusters of about ten "
-           "nodes, one mode, 900 epochs (109 on NCI1). No batch and L2 normalisation; no second "
-           "pooling to one node.", "EigenPool"),
+        OWN + "The only settings that they publish, those for ENZYMES: clusters of about ten "
+        "nodes, one mode, 900 epochs (109 on NCI1). No batch and L2 normalisation; no second "
+        "pooling to one node.", "EigenPool"),
     Row("best", "haarpool, default", "`haarpool train` without settings: HaarNet."),
     Row("best-no-pooling", "haarpool, default without pooling",
-           "The same network with 0 levels: what pooling adds."),
+        "The same network with 0 levels: what pooling adds."),
     Row("best-nested", "haarpool, nested selection",
-           "Chosen anew for each split: two networks of each kind (default, 128 wide, with walks "
-           "as features, three levels) train on its training part, and of the kinds and all their "
-           "mixtures the one with the lowest log loss in its validation part is taken. Nine to "
-           "twelve networks, as many of each chosen kind, then train on both parts. Declared after "
-           "the results of the mixture were seen, first for the three datasets where it misses our "
-           "goal, and for all after NCI109 was seen. An earlier grid (default, 128 wide, three "
-           "levels, 100 epochs) was declared before and never run: the mixture replaced it."),
+        "Chosen anew for each split: two networks of each kind (default, 128 wide, with walks "
+        "as features, three levels) train on its training part, and of the kinds and all their "
+        "mixtures the one with the lowest log loss in its validation part is taken. Nine to "
+        "twelve networks, as many of each chosen kind, then train on both parts. Declared after "
+        "the results of the mixture were seen, first for the three datasets where it misses our "
+        "goal, and for all after NCI109 was seen. An earlier grid (default, 128 wide, three "
+        "levels, 100 epochs) was declared before and never run: the mixture replaced it."),
     Row("best-nested-no-pooling", "haarpool, nested selection without pooling",
-           "The same selection among networks with 0 levels, so of three kinds."),
+        "The same selection among networks with 0 levels, so of three kinds."),
     Row("best-mixture", "haarpool, mixture of 9",
-           "The mean prediction of nine networks, three of each kind: default, 128 wide, with "
-           "walks as features. Nothing is chosen on these splits, so they train on the training "
-           "and the validation part together. It was declared before it was run, but after test "
-           "results of the default, alone and five averaged, were seen on these splits. Networks "
-           "like all three kinds (the wide one with 100 epochs and dropout 0.3) were candidates "
-           "for the default, on other splits, whose validation parts contain test graphs of "
-           "these; the two others ranked behind it there."),
+        "The mean prediction of nine networks, three of each kind: default, 128 wide, with "
+        "walks as features. Nothing is chosen on these splits, so they train on the training "
+        "and the validation part together. It was declared before it was run, but after test "
+        "results of the default, alone and five averaged, were seen on these splits. Networks "
+        "like all three kinds (the wide one with 100 epochs and dropout 0.3) were candidates "
+        "for the default, on other splits, whose validation parts contain test graphs of "
+        "these; the two others ranked behind it there."),
     Row("best-mixture-no-pooling", "haarpool, mixture of 9 without pooling",
-           "The same networks with 0 levels: what pooling adds."),
+        "The same networks with 0 levels: what pooling adds."),
     Row("edgepool", "EdgePool", SAME + "Sum readout."),
     Row("structpool", "StructPool",
-           SAME + "Clusters: the size that 60 % of the graphs do not exceed, then a quarter of "
-           "those before; mean readout."),
+        SAME + "Clusters: the size that 60 % of the graphs do not exceed, then a quarter of "
+        "those before; mean readout."),
     Row("lapool", "LaPool", SAME + "The authors' relaxed rule; sum readout."),
     Row("set2set", "Set2Set", SAME + ADAPTER),
     Row("mean", "global mean", SAME),
     Row("sum", "global sum", SAME),
     Row("gpool-mean", "gPool, mean readout", MEAN + SEEN, "gPool"),
     Row("sagpool-mean", "SAGPool, mean readout", "As SAGPool, with a mean instead of the sum.",
-           "SAGPool"),
+        "SAGPool"),
 )  # fmt: skip
 
 

@@ -40,29 +40,29 @@ SAG_ROW, TWO_ROW, ONE_ROW = TRIANGLES  # the rows of the paper, in its order
 
 ROWS: dict[Row, dict[str, Any]] = {
     Row("haarpool-2", TWO_ROW, "As published, without weight decay and dropout, which the paper "
-           "does not name here. One trial with those of Table 1 came first: 41 % of the training "
-           "and 28 % of the test part.", TWO_ROW): PAPER | {"arch": TWO},
+        "does not name here. One trial with those of Table 1 came first: 41 % of the training "
+        "and 28 % of the test part.", TWO_ROW): PAPER | {"arch": TWO},
     Row("haarpool-1", ONE_ROW, "As the row above.", ONE_ROW): PAPER | {"arch": ONE},
     Row("sagpool", SAG_ROW, "As the rows above.", SAG_ROW): PAPER | {"arch": SAG},
     Row("haarpool-2-vertex", f"{TWO_ROW}, vertex domain", "As the first row, but rows of "
-           "pooled features are clusters, not coefficients, as the coarse edges expect. Added "
-           "after the results of the first row were seen."): (
+        "pooled features are clusters, not coefficients, as the coarse edges expect. Added "
+        "after the results of the first row were seen."): (
         PAPER | {"arch": TWO, "domain": "vertex"}),
     Row("best", "HaarSumNet, walks", "Features: degree, and return probabilities of random "
-           "walks, of which those of three steps go around triangles: they nearly give the answer. "
-           "Chosen by one validation score, not in the lines. The rows of the paper, those of "
-           "CHEB and the default have degrees alone."): SUM,
+        "walks, of which those of three steps go around triangles: they nearly give the answer. "
+        "Chosen by one validation score, not in the lines. The rows of the paper, those of "
+        "CHEB and the default have degrees alone."): SUM,
     Row("best-no-pooling", "HaarSumNet, walks, without pooling",
-           "The same network with 0 levels: what pooling adds."): FLAT,
+        "The same network with 0 levels: what pooling adds."): FLAT,
     Row("best-nested", "haarpool, nested selection",
-           "Chosen anew for each seed: one HaarSumNet of each kind (walks as features; the same, "
-           "128 wide; degrees alone) trains, and of the kinds and all their mixtures the one with "
-           "the lowest log loss in the validation part is taken. Declared after the results of "
-           "HaarSumNet were seen."): _nested(levels=2),
+        "Chosen anew for each seed: one HaarSumNet of each kind (walks as features; the same, "
+        "128 wide; degrees alone) trains, and of the kinds and all their mixtures the one with "
+        "the lowest log loss in the validation part is taken. Declared after the results of "
+        "HaarSumNet were seen."): _nested(levels=2),
     Row("best-nested-no-pooling", "haarpool, nested selection without pooling",
-           "The same selection among networks with 0 levels."): _nested(levels=0),
+        "The same selection among networks with 0 levels."): _nested(levels=0),
     Row("cheb", "3CHEB-HP-CHEB-SUM", "Late pooling, vertex domain, 50 epochs. Chosen among "
-           "prototypes whose test results were looked at."): (
+        "prototypes whose test results were looked at."): (
         LATE | {"arch": "3CHEB64-HP-CHEB64-SUM"}),
     Row("cheb-no-pooling", "4CHEB-SUM", "The same without pooling."): (
         LATE | {"arch": "4CHEB64-SUM"}),
