@@ -28,7 +28,7 @@ def run(options: BenchOptions) -> Iterator[Measurement]:
     graphs = list(batch)
     actions: dict[str, Action] = {}
     for method in METHODS:
-        recipe = Recipe.of(num_levels=3, method=method)
+        recipe = Recipe(num_levels=3, method=method)
         actions[f"build_chain, {method}"] = partial(
             lambda recipe: [build_chain(graph, recipe) for graph in graphs], recipe
         )
