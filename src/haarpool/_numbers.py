@@ -17,13 +17,13 @@ def fixed(value: float, decimals: int = 1, sign: str = "") -> str:
         sign: "+" shows the sign of positive numbers.
 
     Example:
-        >>> [fixed(value, sign="+") for value in (1.26, -0.04, -0.06, float("nan"))]
-        ['+1.3', '0.0', '-0.1', '–']
+        >>> [fixed(value, sign="+") for value in (1234.56, -0.04, -0.06, float("nan"))]
+        ['+1,234.6', '0.0', '-0.1', '–']
     """
     if math.isnan(value):
         return DASH
-    text = f"{value:{sign}.{decimals}f}"
-    return text if float(text) else f"{0:.{decimals}f}"
+    text = f"{value:{sign},.{decimals}f}"
+    return text if text.strip("+-0.") else f"{0:.{decimals}f}"
 
 
 def mean_and_std(mean: float, std: float | None, decimals: int = 1, mark: str = "") -> str:
