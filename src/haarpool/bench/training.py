@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -92,7 +91,7 @@ def _measure(one: Run, epochs: dict[str, Action], options: BenchOptions) -> dict
     """Measure epochs under the conditions of `haarpool train`; return times per step."""
     threads = choose_threads(one.network, one.graphs, 32)
     static = one.network.has_static_shapes
-    with num_threads(threads), nullcontext() if static else deterministic(options.device):
+    with num_threads(threads), deterministic(options.device, algorithms=not static):
         times = measure(epochs, options)
     steps = len(one.splits[0].train) // 32
     return {way: spent.divided_by(steps) for way, spent in times.items()}

@@ -8,10 +8,10 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from haarpool._versions import find_versions
 from haarpool.cli.loading import load_for, load_modules
-from haarpool.cli.parser import DATASET, add_data, new_command, target_columns
+from haarpool.cli.parser import add_data, new_command, target_columns
 from haarpool.cli.terminal import wrap
+from haarpool.datasets.readers.registry import sources
 
 _PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit", "grakel")
 
@@ -22,8 +22,8 @@ def add_command(commands: Any) -> None:
     """Declare the arguments."""
     summary = "print dataset statistics, or installed versions and devices"
     command = new_command(commands, "info", summary, "info NCI1")
-    command.set_defaults(run=run, loads=("haarpool.datasets",))
-    command.add_argument("source", metavar="DATASET", nargs="?", help=DATASET)
+    command.set_defaults(run=run, loads=("haarpool.datasets.reading",))
+    command.add_argument("source", metavar="DATASET", nargs="?", help=sources())
     add_data(command, labels=True)
     command.add_argument("--json", action="store_true", help="print JSON")
 
@@ -45,11 +45,11 @@ def run(arguments: Namespace) -> None:
 
 
 def _dataset(arguments: Namespace) -> dict[str, Any]:
-    from haarpool.datasets import find_dataset, read_graphs, summary
+    from haarpool.datasets import read_graphs
     from haarpool.datasets.encoding import Encoding
+    from haarpool.datasets.summary import summary
 
-    find_dataset(arguments.source, arguments.root, download=False)  # errors before torch
-    load_for(arguments.source, arguments)
+    load_for(arguments.source, arguments.root, arguments)
     names = ("source", "root", "task", "smiles", "strict")
     read = {name: getattr(arguments, name) for name in names}
     targets, columns = target_columns(arguments)
@@ -64,6 +64,7 @@ def _installation(arguments: Namespace) -> dict[str, Any]:
     load_modules(("torch",), arguments)
     import torch
 
+    from haarpool._versions import find_versions
     from haarpool.chains.cache import cache_folder
 
     devices = [f"cpu, {torch.get_num_threads()} threads"]

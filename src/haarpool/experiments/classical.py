@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from haarpool._types import Floats, Ints
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.qm7 import ELEMENTS
+from haarpool.datasets.readers.qm7.molecules import ELEMENTS
 from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError, import_extra
 from haarpool.experiments.checkpoints import Checkpoints

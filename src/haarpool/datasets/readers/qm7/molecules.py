@@ -1,4 +1,4 @@
-"""QM7: 7,165 small molecules with their atomization energies (Rupp et al., 2012).
+"""Molecules of QM7 as graphs, with features from their geometry.
 
 The rows of the published Coulomb matrices X are sorted, while the charges Z and the coordinates R
 have another order of atoms. Here everything has the order of Z and R: the matrices are computed
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from haarpool._types import Floats, Ints, Singles, Task
+from haarpool._types import Floats, Ints, Singles
 from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
 
@@ -22,7 +22,7 @@ WIDTH = 1.5  # Bohr
 EDGE_CENTRES, EDGE_WIDTH = np.arange(0.5, 12.5, 0.5), 0.5  # the same for features of edges
 
 
-def read_qm7(path: Path, task: Task | None = None) -> Graphs:
+def read_qm7(path: Path) -> Graphs:
     """Read all molecules as complete graphs with self-loops, weighted by the Coulomb matrix.
 
     The features are constant by default, as in the paper. The five published folds are kept
@@ -32,10 +32,7 @@ def read_qm7(path: Path, task: Task | None = None) -> Graphs:
 
     Args:
         path: The file `qm7.mat`.
-        task: None or "regression".
     """
-    if task == "classification":
-        raise HaarPoolError("task=regression for qm7, which has energies", task, "leave out task=")
     charge, position, energy, folds = _load(path)
     is_atom = charge > 0
     sizes = is_atom.sum(axis=1)
