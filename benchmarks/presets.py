@@ -41,12 +41,11 @@ from tqdm import tqdm
 from chemprop_peer import TARGETS
 from haarpool.datasets import read_graphs
 from haarpool.datasets.graphs import Graphs
+from haarpool.tasks import SCORES
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
 from haarpool.training.loop import Trainer
-from haarpool.training.metrics import LOWER_IS_BETTER, scores_of
 from haarpool.training.run import start_run
-from haarpool.training.trained_model import to_predictions
 
 SPLITS = 5
 # The scores that the field uses.
@@ -144,10 +143,10 @@ def score_of(trainer: Trainer, outputs: Sequence[Tensor], monitor: str, metric: 
         if monitor == "loss":
             best = min(range(len(outputs)), key=lambda e: results[e][0])
         if monitor == "score":
-            sign = -1 if trainer.task == "regression" else 1
-            best = max(range(len(outputs)), key=lambda e: (sign * results[e][1], -results[e][0]))
-        predicted = to_predictions(outputs[best][other], trainer.task, trainer.scale)
-        scores.append(scores_of(trainer.task, predicted, trainer.targets[part[other]])[metric])
+            signed = [(trainer.task.higher_is_better(score), -loss) for loss, score in results]
+            best = max(range(len(outputs)), key=signed.__getitem__)
+        predicted = trainer.task.to_predictions(outputs[best][other], trainer.scale)
+        scores.append(trainer.task.score(predicted, trainer.targets[part[other]])[metric])
     return float(np.mean(scores))
 
 
@@ -168,7 +167,7 @@ def ranks(lines: Iterable[Mapping[str, Any]]) -> list[tuple[float, str, dict[str
     means = {c: {d: float(np.mean(scores[c, d])) for d in DATASETS} for c in complete}
     places: dict[str, list[float]] = {c: [] for c in complete}
     for name, metric in DATASETS.items():
-        sign = 1 if metric in LOWER_IS_BETTER else -1
+        sign = 1 if SCORES[metric].lower_is_better else -1
         rank = rankdata([sign * means[c][name] for c in complete])
         for c, place in zip(complete, rank, strict=True):
             places[c].append(float(place))

@@ -21,6 +21,7 @@ from haarpool.datasets.pyg import GraphDataset
 from haarpool.datasets.splits import Split
 from haarpool.haar.operators import can_be_captured
 from haarpool.nn.standardize import Standardize
+from haarpool.tasks import Scale
 from haarpool.training import minibatches
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import CPU, ProcessGroup, find_device, join_process_group
@@ -32,7 +33,6 @@ from haarpool.training.presets import BEST
 from haarpool.training.results import run_result
 from haarpool.training.run import Member, _batch_size, make_network, start_run
 from haarpool.training.train import train_run
-from haarpool.training.trained_model import Scale
 from helpers.graphs import rings_and_paths
 from helpers.tolerances import LOOSER, TOLERANCE
 

@@ -9,6 +9,7 @@ from typing import Any
 from haarpool import __version__
 from haarpool.chains.recipe import Recipe
 from haarpool.cli.flags import add_settings
+from haarpool.tasks import task_names
 
 COMMANDS = (
     "train", "predict", "report", "info", "chain", "methods", "plot", "bench", "reproduce",
@@ -91,7 +92,7 @@ def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
         )
         data.add_argument(
             "--task",
-            choices=["classification", "multilabel", "regression"],
+            choices=task_names(),
             help="type of the labels (default: inferred)",
         )
     stops = "an invalid SMILES" + (", or a part without one of the classes" if labels else "")

@@ -66,9 +66,8 @@ def graph_tensors(graphs: Graphs, encoding: Encoding) -> dict[str, tuple[Tensor,
         tensors["edge_weight"] = (weights, graphs.edge_start)
     if (attributes := encoding.encode_edges(graphs)) is not None:
         tensors["edge_attr"] = (torch.from_numpy(attributes), graphs.edge_start)
-    if graphs.targets is not None:
-        dtype = torch.long if graphs.task == "classification" else torch.float
-        y = torch.from_numpy(graphs.targets).to(dtype, copy=True)
+    if graphs.task is not None and graphs.targets is not None:
+        y = torch.from_numpy(graphs.targets.astype(graphs.task.dtype))
         tensors["y"] = (y, np.arange(len(graphs) + 1))
     return tensors
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from haarpool._types import Floats, Ints, Singles, Task
+from haarpool._types import Floats, Ints, Singles
 from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
+from haarpool.tasks import find_task
 
 ELEMENTS = (1, 6, 7, 8, 16)  # H, C, N, O, S: charges of all nuclei of QM7
 CENTRES = np.arange(1.5, 12.0, 1.5)  # Bohr: centres of the Gaussians of distances
@@ -22,7 +23,7 @@ WIDTH = 1.5  # Bohr
 EDGE_CENTRES, EDGE_WIDTH = np.arange(0.5, 12.5, 0.5), 0.5  # the same for features of edges
 
 
-def read_qm7(path: Path, task: Task | None = None) -> Graphs:
+def read_qm7(path: Path, task: str | None = None) -> Graphs:
     """Read all molecules as complete graphs with self-loops, weighted by the Coulomb matrix.
 
     The features are constant by default, as in the paper. The five published folds are kept
@@ -32,10 +33,11 @@ def read_qm7(path: Path, task: Task | None = None) -> Graphs:
 
     Args:
         path: The file `qm7.mat`.
-        task: None or "regression".
+        task: A task of values; by default "regression".
     """
-    if task == "classification":
-        raise HaarPoolError("task=regression for qm7, which has energies", task, "leave out task=")
+    kind = find_task(task or "regression")
+    if kind.reads_classes:
+        raise HaarPoolError("task=regression for qm7, which has energies", kind, "leave out task=")
     charge, position, energy, folds = _load(path)
     is_atom = charge > 0
     sizes = is_atom.sum(axis=1)
@@ -54,10 +56,8 @@ def read_qm7(path: Path, task: Task | None = None) -> Graphs:
         },
         edge_weight=coulomb(charge, distance)[both],
         edge_columns={"distances": gaussians(distance[both])},
-        task="regression",
-        targets=energy[:, None],
-        target_names=("atomization energy [kcal/mol]",),
         folds=folds,
+        **kind.label_fields(energy[:, None], targets=("atomization energy [kcal/mol]",)),
     )
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from haarpool._progress import ProgressOption
-from haarpool._types import Task
-from haarpool._validate import choice, whole_number
+from haarpool._validate import whole_number
 from haarpool.datasets.download import DownloadError
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import check_classes, check_targets
@@ -28,13 +27,14 @@ from haarpool.datasets.table import columns_besides
 from haarpool.datasets.triangles import read_triangles
 from haarpool.datasets.tu import read_tu
 from haarpool.errors import HaarPoolError, HaarPoolWarning
+from haarpool.tasks import find_task
 
 
 def read_graphs(
     source: Source,
     root: Source | None = None,
     *,
-    task: Task | None = None,
+    task: str | None = None,
     smiles: str | None = None,
     targets: Sequence[str] = (),
     strict: bool = False,
@@ -71,7 +71,7 @@ def read_graphs(
 def _read(
     source: Source,
     root: Source | None = None,
-    task: Task | None = None,
+    task: str | None = None,
     *,
     labels: bool = True,
     seed: int = 0,
@@ -89,16 +89,15 @@ def _read(
         progress: See there.
         **table: Arguments of `read_smiles`, for CSV files.
     """
-    if task is not None:
-        choice("task", task, get_args(Task))
+    kind = find_task(task)
     path = find_dataset(source, root)
     suffix = "" if path is None else path.suffix.lower()
     if suffix not in TABLES and (table.get("smiles") is not None or table.get("targets")):
         got = f"{str(source)!r} together with columns"
         raise HaarPoolError("a CSV file", got, "leave out smiles= and targets=")
-    if task == "multilabel" and suffix not in (*TABLES, ".pt"):
+    if kind and kind.reads_classes and kind.has_targets and suffix not in (*TABLES, ".pt"):
         raise HaarPoolError(
-            "a CSV file or a list of PyG Data for task=multilabel",
+            f"a CSV file or a list of PyG Data for task={kind}",
             f"{str(source)!r}",
             "leave out task=",
         )
@@ -156,7 +155,7 @@ def stream_graphs(
         yield graphs.take(np.arange(first, min(first + block, len(graphs))))
 
 
-def as_graphs(graphs: Any, task: Task | None = None, *, labels: bool = True) -> Graphs:
+def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> Graphs:
     """Convert graphs in any form.
 
     Args:

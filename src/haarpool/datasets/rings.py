@@ -13,29 +13,31 @@ from itertools import pairwise
 import numpy as np
 
 from haarpool import _validate
-from haarpool._types import Ints, Task
+from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
+from haarpool.tasks import find_task
 
 CLASSES = ("fused", "linked")
 NUM_GRAPHS = 240
 LABEL_SHARES = (0.7, 0.15, 0.15)  # of the node labels 0, 1, 2
 
 
-def read_rings(seed: int = 0, task: Task | None = None) -> Graphs:
+def read_rings(seed: int = 0, task: str | None = None) -> Graphs:
     """Generate the dataset: 240 graphs, half of them in each class.
 
     Args:
         seed: Seed of the graphs; the same seed gives the same graphs.
-        task: None or "classification".
+        task: A task of classes; by default "classification".
 
     Example:
         >>> graphs = read_rings()
         >>> len(graphs), graphs.classes, graphs.sizes.min(), graphs.sizes.max()
         (240, ('fused', 'linked'), np.int64(16), np.int64(28))
     """
-    if task == "regression":
-        raise HaarPoolError("task=classification for rings", task, "leave out task=")
+    kind = find_task(task or "classification")
+    if not kind.reads_classes:
+        raise HaarPoolError("task=classification for rings", kind, "leave out task=")
     rng = np.random.default_rng(_validate.seed(seed))
     targets = np.arange(NUM_GRAPHS) % 2
     drawn = [_draw(rng, fused=target == 0) for target in targets]
@@ -50,9 +52,7 @@ def read_rings(seed: int = 0, task: Task | None = None) -> Graphs:
         start,
         edges[:, np.lexsort(edges[::-1])],
         {"labels": labels[:, None]},
-        task="classification",
-        targets=targets,
-        classes=CLASSES,
+        **kind.label_fields(targets, CLASSES),
     )
 
 

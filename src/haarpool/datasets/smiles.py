@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from haarpool._progress import ProgressOption, counted
-from haarpool._types import Floats, Task
+from haarpool._types import Floats
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.table import Row, read_rows, read_targets
 from haarpool.errors import HaarPoolError, HaarPoolWarning, import_extra
@@ -53,7 +53,7 @@ def read_smiles(
     smiles: str | None = None,
     targets: Sequence[str] = (),
     *,
-    task: Task | None = None,
+    task: str | None = None,
     strict: bool = False,
     progress: ProgressOption = None,
 ) -> Graphs:

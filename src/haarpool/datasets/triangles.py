@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from haarpool import _validate
 from haarpool._files import Arrays, read_arrays, write_arrays
 from haarpool._progress import ProgressOption, show_progress
-from haarpool._types import Ints, Task
+from haarpool._types import Ints
 from haarpool.chains.adjacency import from_edges, ranges
 from haarpool.chains.cache import cache_folder
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.tu import published_split
 from haarpool.errors import HaarPoolError, HaarPoolWarning
+from haarpool.tasks import find_task
 
 CLASSES = 10
 VERSION = 1  # of the generator; another version draws other graphs
@@ -71,7 +72,7 @@ class Drawn(NamedTuple):
 
 
 def read_triangles(
-    seed: int = 0, task: Task | None = None, *, progress: ProgressOption = None
+    seed: int = 0, task: str | None = None, *, progress: ProgressOption = None
 ) -> Graphs:
     """Generate the dataset, or read it from the cache: 45,000 graphs with the published split.
 
@@ -80,7 +81,8 @@ def read_triangles(
 
     Args:
         seed: Seed of the graphs.
-        task: "regression" makes the numbers of triangles values instead of classes.
+        task: "regression" or another task of values makes the numbers of triangles values; by
+            default they are classes.
         progress: True shows a progress bar, False hides it, None shows it on a terminal after one
             second; a function is called with a line of text every 30 seconds.
     """
@@ -203,20 +205,21 @@ def _from_arrays(arrays: Arrays) -> Drawn:
     return drawn
 
 
-def _as_graphs(drawn: Drawn, task: Task | None) -> Graphs:
+def _as_graphs(drawn: Drawn, task: str | None) -> Graphs:
     start = np.concatenate([[0], np.cumsum(drawn.sizes)])
     shift = np.repeat(start[:-1], drawn.counts)
     low, high = _ends(drawn.pairs)
     edges = np.stack([np.concatenate([low, high]), np.concatenate([high, low])])
     edges += np.concatenate([shift, shift])
-    values = task == "regression"
+    kind, numbers = find_task(task or "classification"), drawn.triangles
+    if kind.reads_classes:
+        fields = kind.label_fields(numbers - 1, [str(c) for c in range(1, CLASSES + 1)])
+    else:
+        fields = kind.label_fields(numbers[:, None].astype(np.float64), targets=["triangles"])
     return Graphs(
         "triangles",
         start,
         edges[:, np.lexsort(edges[::-1])],
-        task=task or "classification",
-        targets=drawn.triangles[:, None].astype(np.float64) if values else drawn.triangles - 1,
-        classes=() if values else tuple(str(c) for c in range(1, CLASSES + 1)),
-        target_names=("triangles",) if values else (),
         split=published_split(),
+        **fields,
     )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool._types import Floats, Task
+from haarpool._types import Floats
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError
@@ -19,15 +19,15 @@ from haarpool.experiments.execution import Execution
 from haarpool.experiments.lines import Line, network_config
 from haarpool.experiments.parts import score_parts
 from haarpool.experiments.table import Cell, Trial
+from haarpool.tasks import Task
 from haarpool.training.devices import ProcessGroup, device_name, find_device
-from haarpool.training.metrics import SCORES, scores_of
 from haarpool.training.run import Run, start_run
-from haarpool.training.train import TrainedRepeat, predict_graphs, train_repeat
+from haarpool.training.train import predict_graphs, train_repeat
 from haarpool.training.trained_model import average
 
 # The score of the validation part by which nested selection chooses. Small parts have few different
 # accuracies.
-CRITERIA: Mapping[Task, str] = {"classification": "log_loss", "regression": "mae"}
+CRITERIA: Mapping[str, str] = {"accuracy": "log_loss", "mae": "mae"}  # by main score
 
 
 class TrainedKind(NamedTuple):
@@ -39,7 +39,7 @@ class TrainedKind(NamedTuple):
     """
 
     run: Run
-    trained: TrainedRepeat
+    trained: Run
 
     @property
     def validation(self) -> Floats:
@@ -97,7 +97,7 @@ def _train_nested(
     task = next(iter(kinds.values())).run.network.task
     predicted = {name: kind.validation for name, kind in kinds.items()}
     candidates = dict(score_mixtures(predicted, targets[split.validation], task))
-    names = min(candidates, key=lambda names: candidates[names][CRITERIA[task]])
+    names = min(candidates, key=lambda names: candidates[names][CRITERIA[task.scores[0].name]])
     chosen = {name: kinds[name] for name in names}
     if total := trial.cell.settings.get("final_networks"):
         ensemble = {"ensemble": ceil(total / len(names))}
@@ -126,18 +126,18 @@ def score_mixtures(
     Example:
         >>> sure, unsure = np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[0.5, 0.5], [0.2, 0.8]])
         >>> predicted = {"a": sure, "b": unsure}
-        >>> scores = dict(score_mixtures(predicted, np.array([0, 1]), "classification"))
+        >>> scores = dict(score_mixtures(predicted, np.array([0, 1]), find_task("classification")))
         >>> min(scores, key=lambda names: scores[names]["log_loss"]), scores["a", "b"]["accuracy"]
         (('b',), 0.5)
     """
     from sklearn.metrics import log_loss
 
-    main = SCORES[task][0]
+    main = task.scores[0].name
     for number in range(1, len(predicted) + 1):
         for names in combinations(predicted, number):
             mean = average(np.stack([predicted[name] for name in names]))
-            scores = {main: scores_of(task, mean, targets)[main]}
-            if task == "classification":
+            scores = {main: task.main_score(mean, targets)}
+            if CRITERIA[main] == "log_loss":
                 loss = log_loss(targets, mean, labels=np.arange(mean.shape[1]))
                 scores = {"log_loss": float(loss)} | scores
             yield names, scores
@@ -175,8 +175,8 @@ def _line(kinds: Mapping[str, TrainedKind], graphs: Graphs, split: Split) -> dic
     first = next(iter(runs.values()))
     assert targets is not None
     mean = average(np.stack([kind.trained.result.predicted for kind in kinds.values()]))
-    scores = scores_of(first.network.task, mean, targets[split.test])
-    metric = SCORES[first.network.task][0]
+    task = first.network.task
+    scores, metric = task.score(mean, targets[split.test]), task.scores[0].name
     hashes = {name: None if run.chains is None else run.chains.digest for name, run in runs.items()}
     return {
         "metric": metric, "value": scores[metric], "scores": {"test": scores},

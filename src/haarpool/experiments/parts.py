@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from haarpool._types import Floats, Task
+from haarpool._types import Floats
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split
 from haarpool.experiments.lines import Line
-from haarpool.training.metrics import scores_of
+from haarpool.tasks import Task
 
 
 def score_parts(
@@ -31,7 +31,7 @@ def score_parts(
         "large": (test[is_large], split.test[is_large]),
     }
     scores = {
-        part: scores_of(task, output, targets[part_graphs])[line["metric"]]
+        part: task.score(output, targets[part_graphs])[line["metric"]]
         for part, (output, part_graphs) in predicted.items()
         if len(part_graphs)
     }

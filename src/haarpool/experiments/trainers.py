@@ -24,9 +24,8 @@ from haarpool.experiments.mixtures import train_mixture, train_nested, train_nes
 from haarpool.experiments.parts import score_parts
 from haarpool.experiments.table import PROTOCOLS, REPEATS, Cell, Trial
 from haarpool.training.devices import ProcessGroup, device_name, find_device
-from haarpool.training.metrics import SCORES
 from haarpool.training.run import Run, start_run
-from haarpool.training.train import TrainedRepeat, predict_graphs, train_repeat
+from haarpool.training.train import predict_graphs, train_repeat
 
 Trainer = Callable[[Trial, Graphs, Split, Execution], Line]
 SPLIT_SEED = 0
@@ -155,14 +154,12 @@ def train_network_parts(trial: Trial, graphs: Graphs, split: Split, execution: E
     return line
 
 
-def _network_line(
-    trial: Trial, graphs: Graphs, execution: Execution
-) -> tuple[Line, Run, TrainedRepeat]:
+def _network_line(trial: Trial, graphs: Graphs, execution: Execution) -> tuple[Line, Run, Run]:
     run = _run(trial.cell, trial.seed, graphs, execution.device)
     start = time.perf_counter()
     trained = train_repeat(run, trial.seed, execution.checkpoints("network"))
     result, epochs = trained.result, trained.epochs
-    metric = SCORES[run.network.task][0]
+    metric = run.network.task.scores[0].name
     line: Line = {
         "metric": metric,
         "value": result.test[metric],
@@ -175,7 +172,7 @@ def _network_line(
         "num_parameters": sum(p.numel() for p in run.network.parameters()),
         "device": device_name(run.group.device),
     }
-    if run.network.task == "regression":  # for the figure of the paper
+    if not run.network.task.reads_classes:  # for the figure of the paper
         line["history"] = {
             "train_loss": [float(f"{epoch.train_loss:.5g}") for epoch in epochs],
             "validation": [float(f"{epoch.validation_score:.5g}") for epoch in epochs],

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from torch.nn import Linear, Module, ModuleList
 
-from haarpool._types import Domain, Task
+from haarpool._types import Domain
 from haarpool._validate import choice, real_number, whole_number
 from haarpool.errors import HaarPoolError
 from haarpool.nn.architecture import (
@@ -59,7 +59,7 @@ def build_model(
     out_channels: int,
     *,
     edge_channels: int = 0,
-    task: Task = "classification",
+    task: str = "classification",
     domain: Domain | None = None,
     tied: Ties = None,
     dropout: float = 0.5,

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from haarpool._types import Domain, Task
+from haarpool._types import Domain
 from haarpool._validate import whole_number
 from haarpool.errors import HaarPoolError
 from haarpool.nn.haar_architecture import HaarNetArchitecture, choose_domain
@@ -40,7 +40,7 @@ class EdgeNetwork(Network):
         *,
         edge_channels: int,
         domain: Domain | None,
-        task: Task,
+        task: str,
         standardize: Sequence[int],
         standardize_edges: Sequence[int],
     ) -> None:

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 from torch_geometric.transforms import BaseTransform
 
-from haarpool._types import Domain, Task
+from haarpool._types import Domain
 from haarpool._validate import choice, whole_number
 from haarpool.data import AddHaarChain
 from haarpool.errors import HaarPoolError
 from haarpool.nn.haar_architecture import AnyArchitecture
 from haarpool.nn.inputs import check_signal, missing_features, num_graphs
-from haarpool.nn.losses import task_loss
 from haarpool.nn.standardize import Standardize, fit_standardize
+from haarpool.tasks import find_task
 
 
 class Network(torch.nn.Module):
@@ -48,13 +48,13 @@ class Network(torch.nn.Module):
         in_channels: int,
         out_channels: int,
         *,
-        task: Task,
+        task: str,
         domain: Domain,
         standardize: Sequence[int] = (),
     ) -> None:
         super().__init__()
         self.arch = arch
-        self.task: Task = choice("task", task, get_args(Task))
+        self.task = find_task(task)
         self.domain: Domain = choice("domain", domain, get_args(Domain))
         self.in_channels = whole_number("in_channels", in_channels, remedy="pass data.num_features")
         self.out_channels = whole_number("out_channels", out_channels, remedy="count the classes")
@@ -179,10 +179,10 @@ class Network(torch.nn.Module):
         Args:
             output: (B, out_channels) output of the network.
             target: (B,) classes, or (B, out_channels) values; NaN is a missing value.
-            weight: Weights of the classes, see `task_loss`.
+            weight: Weights of the classes, see `Task.class_weights`.
             label_smoothing: Share of the target that is spread over all classes.
         """
-        loss = task_loss(self.task, output, target, weight, label_smoothing)
+        loss = self.task.loss(output, target, weight, label_smoothing)
         return loss if self.auxiliary is None else loss + self.auxiliary
 
     def __getstate__(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from torch.nn import Module, ModuleList
 from torch.nn.functional import dropout
 from torch_geometric.transforms import BaseTransform
 
-from haarpool._types import Domain, Task
+from haarpool._types import Domain
 from haarpool.errors import HaarPoolError
 from haarpool.nn.architecture import Architecture
 from haarpool.nn.inputs import num_graphs, tensors_of
@@ -52,7 +52,7 @@ class SequentialNetwork(Network):
         stages: ModuleList,
         adapter: Module | None,
         linear: ModuleList,
-        task: Task,
+        task: str,
         domain: Domain,
         dropout: float,
         num_modes: int,
