@@ -10,6 +10,8 @@ import pytest
 import torch
 from scipy.stats import t as student
 
+from haarpool.tasks import find_task
+
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 
@@ -28,7 +30,7 @@ def fake_trainer():
     trainer = SimpleNamespace(
         split=SimpleNamespace(validation=np.arange(4)),
         targets=np.array([0, 0, 1, 1]),
-        task="classification",
+        task=find_task("classification"),
         scale=None,
         evaluate=evaluate,
     )

@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import Any
 
 from haarpool import __version__
+from haarpool._modules import module_names
 from haarpool.chains.recipe import Recipe
 from haarpool.cli.flags import add_settings
-from haarpool.tasks import task_names
 
 COMMANDS = (
     "train", "predict", "report", "info", "chain", "methods", "plot", "bench", "reproduce",
@@ -92,7 +92,7 @@ def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
         )
         data.add_argument(
             "--task",
-            choices=task_names(),
+            choices=module_names("haarpool.tasks"),
             help="type of the labels (default: inferred)",
         )
     stops = "an invalid SMILES" + (", or a part without one of the classes" if labels else "")

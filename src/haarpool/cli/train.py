@@ -27,11 +27,11 @@ from haarpool.cli.parser import (
 )
 from haarpool.cli.terminal import print_note, progress_option, wrap
 from haarpool.errors import HaarPoolError
-from haarpool.tasks import Score, find_task
 from haarpool.training.config import RunConfig
 from haarpool.training.presets import BEST, PRESETS, preset
 
 if TYPE_CHECKING:
+    from haarpool.tasks import Score
     from haarpool.training.devices import ProcessGroup
     from haarpool.training.run import Run
     from haarpool.training.run_folder import RunFolder
@@ -246,6 +246,7 @@ def _train(current: Run, folder: RunFolder, arguments: Namespace) -> None:
 
 
 def _print_result(folder: RunFolder, arguments: Namespace) -> None:
+    from haarpool.tasks import find_task
     from haarpool.training.results import scored_targets, small_test_part
     from haarpool.training.run_folder import REPORT, RESULT
 

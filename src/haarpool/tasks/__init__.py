@@ -1,12 +1,12 @@
-"""Tasks: one class per task, in a file of this folder that `register`s it."""
+"""Tasks: one file per task, with the name of the task; it `register`s a class."""
 
 from importlib import import_module
-from pkgutil import iter_modules
 
-from haarpool.tasks.figures import Figure, Matrix, Panel
-from haarpool.tasks.scale import Scale
-from haarpool.tasks.scores import SCORES, Score
-from haarpool.tasks.task import (
+from haarpool._modules import module_names
+from haarpool.tasks._figures import Figure, Matrix, Panel
+from haarpool.tasks._scale import Scale
+from haarpool.tasks._scores import SCORES, Score
+from haarpool.tasks._task import (
     MISSING,
     Names,
     Task,
@@ -16,8 +16,8 @@ from haarpool.tasks.task import (
     task_names,
 )
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+for _name in module_names(__name__):
+    import_module(f"{__name__}.{_name}")
 
 __all__ = [
     "MISSING",

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from haarpool._text import count
 from haarpool._types import Floats, Ints
 from haarpool.errors import HaarPoolError
-from haarpool.tasks.figures import Figure, Panel
-from haarpool.tasks.scale import Scale
-from haarpool.tasks.scores import ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC
-from haarpool.tasks.task import MISSING, PARTS, Names, Task, balanced, register
+from haarpool.tasks._figures import Figure, Panel
+from haarpool.tasks._scale import Scale
+from haarpool.tasks._scores import ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC
+from haarpool.tasks._task import MISSING, PARTS, Names, Task, balanced, register
 
 if TYPE_CHECKING:
     from torch import Tensor

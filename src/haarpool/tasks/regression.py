@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from haarpool._types import Ints
 from haarpool.errors import HaarPoolError
-from haarpool.tasks.figures import Figure, Panel
-from haarpool.tasks.scale import Scale
-from haarpool.tasks.scores import MAE, R2, RMSE
-from haarpool.tasks.task import Names, Task, register
+from haarpool.tasks._figures import Figure, Panel
+from haarpool.tasks._scale import Scale
+from haarpool.tasks._scores import MAE, R2, RMSE
+from haarpool.tasks._task import Names, Task, register
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -13,9 +13,9 @@ from haarpool._text import count
 from haarpool._types import Floats, Ints
 from haarpool._validate import choice
 from haarpool.errors import HaarPoolError
-from haarpool.tasks.figures import Figure
-from haarpool.tasks.scale import Scale
-from haarpool.tasks.scores import Score
+from haarpool.tasks._figures import Figure
+from haarpool.tasks._scale import Scale
+from haarpool.tasks._scores import Score
 
 if TYPE_CHECKING:
     from torch import Tensor
