@@ -18,7 +18,7 @@ from haarpool.training.presets import preset
 
 TABLE = find_table("table1")
 CELLS = {cell.key: cell for cell in TABLE.cells}
-CLASSICAL = ("csm", "regression")  # trainers without networks
+CLASSICAL = ("csm", "classical")  # trainers without networks
 SAME = ("sortpool", "diffpool", "gpool", "sagpool", "eigenpool")
 
 

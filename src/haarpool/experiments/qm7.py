@@ -94,7 +94,7 @@ def _cells() -> Iterator[Cell]:
             if protocol == "random" or method.name != "sagpool-mean":  # shown once
                 yield Cell("QM7", method.name, protocol, settings)
         for method, parameters in MODELS.items():
-            yield Cell("QM7", method.name, protocol, parameters, trainer="regression")
+            yield Cell("QM7", method.name, protocol, parameters, trainer="classical")
     for method, levels in NESTED.items():
         networks = {
             name: SUM | {"arch": f"haarsum:{size},levels={levels}"} for name, size in SIZES.items()

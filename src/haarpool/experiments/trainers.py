@@ -213,5 +213,5 @@ TRAINERS: Mapping[str, Trainer] = {
     "nested": train_nested,
     "nested_parts": train_nested_parts,
     "csm": train_csm,
-    "regression": train_regression,
+    "classical": train_regression,
 }
