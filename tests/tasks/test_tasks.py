@@ -151,7 +151,7 @@ def counts():
         __slots__ = ()
         is_linear = False
 
-        def loss(self, output, target, weight=None, label_smoothing=0.0):
+        def loss(self, output, target, weight=None, smoothing=0.0):
             rate = softplus(output)
             return (rate - target.view_as(rate) * rate.log()).nanmean()
 

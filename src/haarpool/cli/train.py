@@ -174,7 +174,7 @@ def _new_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run, RunFolder]
     content = describe_run(new, command, read), as_json(new.splits)
     if arguments.out:
         return new, RunFolder.create(arguments.out, *content)
-    return new, RunFolder.create_numbered(RUNS, graphs.name, *content)
+    return new, RunFolder.create(Path(RUNS, graphs.name), *content, numbered=True)
 
 
 def _resume_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run | None, RunFolder]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from haarpool._types import Floats
+
+Compute = Callable[[NDArray[Any], NDArray[Any]], float | None]
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Score:
     """
 
     name: str
-    compute: Callable[[NDArray[Any], NDArray[Any]], float | None]
+    compute: Compute
     title: str = ""
     short: str = ""
     digits: str = ""
@@ -54,33 +57,23 @@ class Score:
         return (100.0, " %") if self.is_share else (1.0, "")
 
 
-# ---------------------------------------------------------------------- of (n, C) probabilities
+def _metric(name: str, *, of_classes: bool = False, macro: bool = False) -> Compute:
+    """Return a metric of scikit-learn.
 
-
-def _accuracy(probability: NDArray[Any], target: NDArray[Any]) -> float:
-    from sklearn.metrics import accuracy_score  # imported late: it takes a second
-
-    return float(accuracy_score(target, probability.argmax(axis=1)))
-
-
-def _balanced_accuracy(probability: NDArray[Any], target: NDArray[Any]) -> float:
-    """Compute the mean recall of the classes that occur in the target.
-
-    `balanced_accuracy_score` warns about predicted classes that are missing in the target.
+    Args:
+        name: Its name there.
+        of_classes: It is of the most probable classes, not of values.
+        macro: It is the mean over the classes that occur in the target.
     """
-    from sklearn.metrics import recall_score
 
-    present = np.unique(target)
-    predicted = probability.argmax(axis=1)
-    return float(recall_score(target, predicted, labels=present, average="macro"))
+    def compute(predicted: NDArray[Any], true: NDArray[Any]) -> float:
+        import sklearn.metrics  # imported late: it takes a second
 
+        predicted = predicted.argmax(axis=1) if of_classes else predicted
+        options = {"labels": np.unique(true), "average": "macro"} if macro else {}
+        return float(getattr(sklearn.metrics, name)(true, predicted, **options))
 
-def _f1(probability: NDArray[Any], target: NDArray[Any]) -> float:
-    """Compute the mean F1 of the classes that occur in the target."""
-    from sklearn.metrics import f1_score
-
-    predicted, present = probability.argmax(axis=1), np.unique(target)
-    return float(f1_score(target, predicted, labels=present, average="macro"))
+    return compute
 
 
 def _roc_auc(probability: NDArray[Any], target: NDArray[Any]) -> float | None:
@@ -98,21 +91,6 @@ def _roc_auc(probability: NDArray[Any], target: NDArray[Any]) -> float | None:
     return float(pairs / (count * (len(target) - count)))
 
 
-# ---------------------------------------------------------------------- of (n,) values
-
-
-def _mae(predicted: Floats, true: Floats) -> float:
-    from sklearn.metrics import mean_absolute_error
-
-    return float(mean_absolute_error(true, predicted))
-
-
-def _rmse(predicted: Floats, true: Floats) -> float:
-    from sklearn.metrics import root_mean_squared_error
-
-    return float(root_mean_squared_error(true, predicted))
-
-
 def _r2(predicted: Floats, true: Floats) -> float:
     """Compute R²; `r2_score` differs in the last digit and gives 0 or 1 for constant values."""
     if true.min() == true.max():  # their variance may differ from 0 by rounding
@@ -120,12 +98,17 @@ def _r2(predicted: Floats, true: Floats) -> float:
     return float(1 - ((predicted - true) ** 2).mean() / ((true - true.mean()) ** 2).mean())
 
 
-ACCURACY = Score("accuracy", _accuracy, digits=".1f", is_share=True)
-BALANCED_ACCURACY = Score("balanced_accuracy", _balanced_accuracy, digits=".1f", is_share=True)
-F1 = Score("f1", _f1, "F1")
+_classes = partial(_metric, of_classes=True)
+
+ACCURACY = Score("accuracy", _classes("accuracy_score"), digits=".1f", is_share=True)
+# The mean recall, since `balanced_accuracy_score` warns about classes that the target lacks.
+_recall = _classes("recall_score", macro=True)
+BALANCED_ACCURACY = Score("balanced_accuracy", _recall, digits=".1f", is_share=True)
+F1 = Score("f1", _classes("f1_score", macro=True), "F1")
 ROC_AUC = Score("roc_auc", _roc_auc, "ROC-AUC", digits=".3f")
-MAE = Score("mae", _mae, "mean absolute error", "MAE", lower_is_better=True)
-RMSE = Score("rmse", _rmse, "root mean square error", "RMSE", lower_is_better=True)
+_error = partial(Score, lower_is_better=True)
+MAE = _error("mae", _metric("mean_absolute_error"), "mean absolute error", "MAE")
+RMSE = _error("rmse", _metric("root_mean_squared_error"), "root mean square error", "RMSE")
 R2 = Score("r2", _r2, "R²", digits=".3f")
 
 SCORES = {one.name: one for one in (ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC, MAE, RMSE, R2)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,26 +14,12 @@ from haarpool._types import Floats, Ints
 from haarpool._validate import choice
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure
+from haarpool.tasks._labels import Names, six_digits, spread
 from haarpool.tasks._scale import Scale
 from haarpool.tasks._scores import Score
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-MISSING = -1  # class of a graph without label; a missing value is NaN
-PARTS = ("training", "validation", "test")  # of a split, in this order
-
-
-class Names(NamedTuple):
-    """Names of what is predicted.
-
-    Attributes:
-        classes: (C,) Names of the classes.
-        targets: (T,) Names of the targets.
-    """
-
-    classes: tuple[str, ...] = ()
-    targets: tuple[str, ...] = ()
 
 
 class Task(str):
@@ -59,7 +45,7 @@ class Task(str):
 
         >>> @register("counts")
         ... class Counts(Task):
-        ...     def loss(self, output, target, weight=None, label_smoothing=0.0):
+        ...     def loss(self, output, target, weight=None, smoothing=0.0):
         ...         return (output.exp() - target * output).nanmean()
         >>> find_task("counts").label_fields(labels, targets=("atoms",))["target_names"]
         ('atoms',)
@@ -164,11 +150,7 @@ class Task(str):
         return names.targets
 
     def loss(
-        self,
-        output: Tensor,
-        target: Tensor,
-        weight: Tensor | None = None,
-        label_smoothing: float = 0.0,
+        self, output: Tensor, target: Tensor, weight: Tensor | None = None, smoothing: float = 0.0
     ) -> Tensor:
         """Compute the loss, a mean over the labels that are known.
 
@@ -176,7 +158,7 @@ class Task(str):
             output: (B, out_channels) output of a network.
             target: (B,) classes, or (B, T) zeros and ones or values, NaN without label.
             weight: What `class_weights` returned.
-            label_smoothing: Share of the target that is spread over all classes.
+            smoothing: Share of the target that is spread over all classes.
         """
         raise NotImplementedError
 
@@ -347,7 +329,10 @@ class Task(str):
 
     def fits(self, target: NDArray[Any], prediction: NDArray[Any], names: Names) -> bool:
         """Return whether what `read_test_rows` returned belongs to these names."""
-        return target.shape[1:] == prediction.shape[1:] == (len(names.targets),)
+        if self.has_targets:
+            return target.shape[1:] == (len(names.targets),)
+        known = np.maximum(prediction, target) < len(names.classes)
+        return target.ndim == 1 and bool((known & (prediction >= 0)).all())
 
     def decide(self, predicted: Floats, classes: NDArray[Any]) -> NDArray[Any]:
         """Return what an estimator predicts: (n,), or (n, T) for several targets.
@@ -435,29 +420,6 @@ def find_task(name: str | None, num_targets: int = 1) -> Task | None:
     plain = str(name) if isinstance(name, Task) else name
     task = _TASKS[choice("task", plain, task_names())]
     return _TASKS[task.of_several] if num_targets > 1 and task.of_several else task
-
-
-def balanced(counts: Ints) -> Floats:
-    """Return weights that give all classes that occur the same total, and a mean weight of 1.
-
-    Args:
-        counts: (classes, ...) number of graphs of each class.
-    """
-    present = (counts > 0).sum(axis=0)
-    share = counts.sum(axis=0) / np.maximum(counts, 1) / np.maximum(present, 1)
-    return np.where(counts > 0, share, 0.0)
-
-
-def spread(values: NDArray[Any]) -> dict[str, Any]:
-    """Return mean, smallest and largest value, None without values."""
-    if not values.size:
-        return {"mean": None, "min": None, "max": None}
-    return {"mean": float(values.mean()), "min": values.min().item(), "max": values.max().item()}
-
-
-def six_digits(values: Iterable[float]) -> list[str]:
-    """Return the cells of numbers in a table."""
-    return [f"{value:.6g}" for value in values]
 
 
 def _mean(values: list[float]) -> float:

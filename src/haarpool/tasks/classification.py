@@ -12,9 +12,10 @@ from haarpool._text import count
 from haarpool._types import Floats, Ints
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure, Matrix
+from haarpool.tasks._labels import MISSING, PARTS, Names, balanced, six_digits
 from haarpool.tasks._scale import Scale
 from haarpool.tasks._scores import ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC
-from haarpool.tasks._task import MISSING, PARTS, Names, Task, balanced, register, six_digits
+from haarpool.tasks._task import Task, register
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -91,16 +92,12 @@ class Classification(Task):
         return names.classes
 
     def loss(
-        self,
-        output: Tensor,
-        target: Tensor,
-        weight: Tensor | None = None,
-        label_smoothing: float = 0.0,
+        self, output: Tensor, target: Tensor, weight: Tensor | None = None, smoothing: float = 0.0
     ) -> Tensor:
         """Compute the cross entropy; weights are (C,)."""
         from torch.nn.functional import cross_entropy
 
-        return cross_entropy(output, target.view(-1), weight, label_smoothing=label_smoothing)
+        return cross_entropy(output, target.view(-1), weight, label_smoothing=smoothing)
 
     def class_weights(self, targets: NDArray[Any], num_classes: int) -> Floats | None:
         """Return (C,) weights of the classes."""
@@ -159,11 +156,6 @@ class Classification(Task):
         classes = np.array([[number[name] for name in row[:2]] for row in rows], np.int64)
         true, predicted = classes.reshape(-1, 2).T
         return true, predicted
-
-    def fits(self, target: NDArray[Any], prediction: NDArray[Any], names: Names) -> bool:
-        """Return whether these are numbers of classes."""
-        known = np.maximum(prediction, target) < len(names.classes)
-        return target.ndim == 1 and bool((known & (prediction >= 0)).all())
 
     def decide(self, predicted: Floats, classes: NDArray[Any]) -> NDArray[Any]:
         """Return the most probable class of each graph."""

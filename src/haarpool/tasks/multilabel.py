@@ -12,9 +12,10 @@ from haarpool._text import count
 from haarpool._types import Floats, Ints
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure, Panel
+from haarpool.tasks._labels import MISSING, PARTS, Names, balanced
 from haarpool.tasks._scale import Scale
 from haarpool.tasks._scores import ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC
-from haarpool.tasks._task import MISSING, PARTS, Names, Task, balanced, register
+from haarpool.tasks._task import Task, register
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -75,11 +76,7 @@ class Multilabel(Task):
         return dict(zip(names.classes, counts.tolist(), strict=True))
 
     def loss(
-        self,
-        output: Tensor,
-        target: Tensor,
-        weight: Tensor | None = None,
-        label_smoothing: float = 0.0,
+        self, output: Tensor, target: Tensor, weight: Tensor | None = None, smoothing: float = 0.0
     ) -> Tensor:
         """Compute the binary cross entropy; weights are (2, T), those of zeros and ones.
 
@@ -96,7 +93,7 @@ class Multilabel(Task):
         target = target.view_as(output).to(output.dtype)
         known = ~target.isnan()
         label = torch.where(known, target, 0.0)
-        smooth = label + label_smoothing * (0.5 - label)
+        smooth = label + smoothing * (0.5 - label)
         error = binary_cross_entropy_with_logits(output, smooth, reduction="none")
         share = known.float()
         if weight is not None:

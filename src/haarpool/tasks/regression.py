@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from haarpool._types import Ints
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure, Panel
+from haarpool.tasks._labels import Names
 from haarpool.tasks._scale import Scale
 from haarpool.tasks._scores import MAE, R2, RMSE
-from haarpool.tasks._task import Names, Task, register
+from haarpool.tasks._task import Task, register
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,11 +47,7 @@ class Regression(Task):
         return ""
 
     def loss(
-        self,
-        output: Tensor,
-        target: Tensor,
-        weight: Tensor | None = None,
-        label_smoothing: float = 0.0,
+        self, output: Tensor, target: Tensor, weight: Tensor | None = None, smoothing: float = 0.0
     ) -> Tensor:
         """Compute the mean squared error."""
         import torch
