@@ -47,7 +47,7 @@ def test_the_first_member_is_the_network_of_a_run_without_ensemble(run):
     assert without_time(first) == without_time(alone.epochs)
     for ours, theirs in zip(run.results, alone.results, strict=True):
         assert ours.members[0] == theirs.members[0]
-        assert (theirs.validation, theirs.test) == theirs.members[0][1:]
+        assert (theirs.validation, theirs.test) == theirs.members[0][1:3]
 
 
 def test_members_differ_in_weights_and_shuffling(run):
