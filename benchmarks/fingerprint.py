@@ -108,7 +108,12 @@ def chains() -> dict[str, str]:
         "ratios": {"ratio": [0.6, 0.3], "top": None},
         "mass": {"num_levels": 2, "measure": "mass", "order": "index"},
         "levels": {},
-        "options": {"num_levels": 2, "method": "kmeans", "n_init": 3, "features": "x"},
+        "options": {
+            "num_levels": 2,
+            "method": "kmeans",
+            "options": {"n_init": 3},
+            "features": "x",
+        },
     }
     for name, parameters in more.items():
         built = hp.precompute(graphs, cache=False, **parameters)

@@ -15,6 +15,7 @@ import torch
 from numpy.testing import assert_allclose
 
 import haarpool as hp
+from haarpool.chains.recipe import Recipe, with_options
 from haarpool.data import ChainData
 from haarpool.experiments.lines import ResultLines, current_lines
 from haarpool.experiments.table import find_table
@@ -124,7 +125,10 @@ def test_cached_chains_are_found(old, expected):
     rings = hp.load_dataset("rings")
     graphs = [rings[g] for g in range(0, 240, 12)]
     for cached in expected["cached"]:
-        chains = hp.precompute(graphs, cache=old / "cache", **cached["parameters"])
+        parameters = dict(cached["parameters"])
+        features = parameters.pop("features", None)
+        recipe = Recipe(**with_options(parameters))
+        chains = hp.precompute(graphs, recipe, features=features, cache=old / "cache")
         assert chains.computed == 0
         assert [chain.digest for chain in chains] == cached["digests"]
 

@@ -1,7 +1,6 @@
 """`AddHaarChain` and `ChainData`: the transform, batches, loaders, devices."""
 
 import copy
-import inspect
 import pickle
 
 import numpy as np
@@ -126,11 +125,6 @@ def test_a_function_instead_of_parameters():
 )
 def test_repr_has_names_and_no_addresses(transform, expected):
     assert repr(transform) == expected
-
-
-def test_the_signature_shows_the_parameters():
-    names = list(inspect.signature(AddHaarChain).parameters)
-    assert names == ["num_levels", "chain", "features", "parameters"]
 
 
 def test_the_input_is_left_alone():

@@ -78,12 +78,10 @@ def test_other_missing_keys_stay_key_errors():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: AddHaarChain(2, domain="vertex"), "domain"),
-        (lambda: AddHaarChain(2, details=True), "details"),
         (lambda: AddHaarChain(0), "num_levels in 1.."),
         (lambda: AddHaarChain(2, ratio=1.5), "ratio in"),
         (lambda: AddHaarChain(2, method="nothing"), "nothing"),
-        (lambda: AddHaarChain(2, speed=3), "speed"),
+        (lambda: AddHaarChain(2, options={"speed": 3}), "speed"),
         (lambda: AddHaarChain(2, sizes=[4, 8]), "never grow"),
         (lambda: AddHaarChain(2, order="random"), "order"),
         (lambda: AddHaarChain(2, measure="area"), "measure"),
@@ -91,7 +89,7 @@ def test_other_missing_keys_stay_key_errors():
         (lambda: AddHaarChain(2, top=3), "top"),
         (lambda: AddHaarChain(chain=[0, 0]), "chain= as a function"),
         (lambda: AddHaarChain(2, chain=merge_all), "num_levels"),
-        (lambda: AddHaarChain(chain=merge_all, ratio=0.5), "ratio"),
+        (lambda: AddHaarChain(chain=merge_all, ratio=0.4), "ratio"),
         (lambda: AddHaarChain(chain=merge_all, features="x"), "features"),
     ],
 )
@@ -100,6 +98,12 @@ def test_bad_parameters_are_errors_at_once(make, message):
     with pytest.raises(hp.HaarPoolError) as caught:
         make()
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("unknown", [{"domain": "vertex"}, {"details": True}, {"speed": 3}])
+def test_parameters_that_it_does_not_have(unknown):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{next(iter(unknown))}'"):
+        AddHaarChain(2, **unknown)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from torch_geometric.data import Batch, Data, HeteroData
 import haarpool as hp
 from haarpool.chains.workers import connected
 from haarpool.errors import MissingExtraError, import_extra
+from haarpool.training.config import RunConfig
 
 GRAPH = nx.to_numpy_array(nx.path_graph(4))
 CHAIN = hp.Chain.from_parents([[0, 0, 1, 1], [0, 0]])
@@ -180,7 +181,8 @@ CASES = {
         "add your own",
     ),
     "option of another method": (
-        lambda: hp.build_chain(GRAPH, 1, method="metis", xi=1), "['recursive']", "xi=1", "spelling",
+        lambda: hp.build_chain(GRAPH, 1, method="metis", options={"xi": 1}),
+        "['recursive']", "xi=1", "spelling",
     ),
     "seed negative": (lambda: hp.build_chain(GRAPH, 1, seed=-1), "seed in 0..", "-1", "seed=0"),
     "seed as float": (lambda: hp.build_chain(GRAPH, 1, seed=0.5), "seed in 0..", "0.5", "seed=0"),
@@ -219,7 +221,7 @@ CASES = {
         lambda: hp.build_chain(GRAPH, 1, features=X), "reads features", "'spectral'", "kmeans",
     ),
     "resolution": (
-        lambda: hp.build_chain(GRAPH, 1, top=None, method="leiden", resolution=0),
+        lambda: hp.build_chain(GRAPH, 1, top=None, method="leiden", options={"resolution": 0}),
         "resolution in (0, inf)", "0", "modularity",
     ),
     "clusters of wrong length": (
@@ -247,11 +249,11 @@ CASES = {
         "4 cluster ids", "complex", "np.zeros",
     ),
     "an option that is refused": (
-        lambda: hp.build_chain(GRAPH, 1, top=None, method="dbscan", eps=-1),
+        lambda: hp.build_chain(GRAPH, 1, top=None, method="dbscan", options={"eps": -1}),
         "options of method 'dbscan'", "{'eps': -1}", "values",
     ),
     "an option of the wrong kind": (
-        lambda: hp.build_chain(GRAPH, 1, top=None, method="kmeans", n_init="many"),
+        lambda: hp.build_chain(GRAPH, 1, top=None, method="kmeans", options={"n_init": "many"}),
         "options of method 'kmeans'", "many", "values",
     ),
     "no function": (lambda: hp.register("zz")(3), "a function", "3", "above a function"),
@@ -282,7 +284,7 @@ CASES = {
     ),
     "an option that is missing": (
         lambda: hp.build_chain(GRAPH, 1, method=lambda a, k, seed, width: a),
-        "option 'width'", "none", "width=",
+        "option 'width'", "none", 'options={"width": ...}',
     ),
     "a method that is a list": (
         lambda: hp.build_chain(GRAPH, 1, method=["metis"]), "a clustering", "['metis']", "choose",
@@ -294,7 +296,7 @@ CASES = {
         lambda: hp.register("metis")(returning(None)), "an unused name", "'metis'", "another name",
     ),
     "unknown keyword": (
-        lambda: hp.build_chain(GRAPH, 1, ratios=0.5), "parameters of a chain", "ratios", "spell",
+        lambda: RunConfig(chain={"ratios": 0.5}), "parameters of a chain", "ratios", "spell",
     ),
     # signals
     "rows": (lambda: hp.adjoint(CHAIN, X[:3]), "4 rows", "3", "level="),

@@ -1,6 +1,8 @@
 """The package as installed: lazy imports, names, typing, version."""
 
+import ast
 from importlib import metadata, resources
+from pathlib import Path
 
 import pytest
 
@@ -42,12 +44,19 @@ def test_layers_load_only_pyg():
     assert run_python(code).out == "set()\n"
 
 
-@pytest.mark.parametrize("module", [hp, nn])
-def test_every_name_is_there_and_listed(module):
+def imports_for_type_checkers(module):
+    """The names under `if TYPE_CHECKING`."""
+    source = ast.parse(Path(module.__file__).read_text())
+    first, _ = (statement for statement in source.body if isinstance(statement, ast.If))
+    return [alias.asname for statement in first.body for alias in statement.names]
+
+
+@pytest.mark.parametrize(("module", "own"), [(hp, ["__version__"]), (nn, [])])
+def test_every_name_is_there_and_listed(module, own):
     assert sorted(module.__all__) == module.__all__ == dir(module)
     for name in module.__all__:
         assert getattr(module, name) is not None
-    assert set(module._HOME) == set(module.__all__) - {"__version__"}
+    assert {*imports_for_type_checkers(module), *own} == set(module.__all__)
     with pytest.raises(AttributeError, match="no attribute 'adjiont'"):
         module.adjiont  # noqa: B018  # the access is the test
 

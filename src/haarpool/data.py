@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch_geometric.data import Batch, Data, InMemoryDataset
@@ -14,7 +13,9 @@ from torch_geometric.data.datapipes import functional_transform
 from torch_geometric.data.storage import GlobalStorage
 from torch_geometric.transforms import BaseTransform
 
+from haarpool._types import Measure, Order
 from haarpool.chains.chain import Chain
+from haarpool.chains.clustering import ClusteringFunction
 from haarpool.chains.coarsening import build_chain
 from haarpool.chains.recipe import Recipe, show_arguments
 from haarpool.errors import HaarPoolError
@@ -184,11 +185,12 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
 
     Pass it to a dataset as `pre_transform`; then chains are built once and saved with the dataset.
 
+    The parameters from `num_levels` to `options` are those of `build_chain`. All graphs of a batch
+    need the same K, `num_levels`.
+
     Args:
-        num_levels: K. All graphs of a batch need the same K.
         chain: A function from a `Data` to its `Chain`, instead of all parameters of `build_chain`.
         features: Name of the node features for methods that use them, for example `"x"`.
-        **parameters: Further parameters of `build_chain`: ratio, top, method, seed, order, ...
 
     Example:
         >>> import torch_geometric.transforms as T
@@ -201,20 +203,31 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
 
     def __init__(
         self,
-        num_levels: int | None = None,
+        num_levels: int | Recipe | None = None,
+        ratio: float | Iterable[float] = 0.5,
+        top: int | None = 1,
+        method: str | ClusteringFunction = "spectral",
+        seed: int = 0,
+        sizes: Iterable[int] | Literal["paper"] | None = None,
+        order: Order = "degree",
+        measure: Measure = "children",
+        symmetrize: bool = False,
+        options: Mapping[str, Any] | None = None,
         *,
         chain: Callable[[Data], Chain] | None = None,
         features: str | None = None,
-        **parameters: Any,
     ) -> None:
-        if chain is not None and (not callable(chain) or num_levels or features or parameters):
-            others = {"num_levels": num_levels, "features": features} | parameters
+        recipe = Recipe.of(
+            num_levels, ratio, top, method, seed, sizes, order, measure, symmetrize, options
+        )
+        others = list(recipe.parameters()) + ["features"] * (features is not None)
+        if chain is not None and (not callable(chain) or others):
             raise HaarPoolError(
                 "chain= as a function from a Data to its Chain, and no parameters of build_chain",
-                f"chain with {[k for k, v in others.items() if v is not None]}",
+                f"chain with {others}",
                 "pass these parameters to build_chain inside your function",
             )
-        self.recipe = None if chain is not None else Recipe.of(num_levels, **parameters)
+        self.recipe = None if chain is not None else recipe
         self.chain, self.features = chain, features
 
     def forward(self, data: Data) -> ChainData:
@@ -260,13 +273,9 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
 
     def _arguments(self) -> dict[str, Any]:
         """Return the arguments that differ from their defaults."""
+        others = {"chain": self.chain, "features": self.features}
         arguments = {} if self.recipe is None else self.recipe.parameters()
-        defaults = {
-            parameter.name: parameter.default
-            for parameter in inspect.signature(type(self)).parameters.values()
-        }
-        others = {name: getattr(self, name) for name in ("chain", "features")}
-        return arguments | {k: v for k, v in others.items() if v != defaults.get(k)}
+        return arguments | {name: value for name, value in others.items() if value is not None}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({show_arguments(self._arguments())})"

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from os import PathLike
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self
 
 import numpy as np
 import sklearn.exceptions
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from haarpool._types import Floats
+from haarpool._types import Domain, Floats
 from haarpool._validate import real_number
 from haarpool.datasets import as_graphs
 from haarpool.datasets.graphs import Graphs
@@ -23,60 +22,59 @@ from haarpool.errors import HaarPoolError
 from haarpool.tasks import MISSING, Task, find_task
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
-from haarpool.training.presets import BEST
 from haarpool.training.results import describe_run
 from haarpool.training.run import check_labels, start_run
 from haarpool.training.run_folder import CONFIG, MODEL, SPLIT, RunFolder
 from haarpool.training.train import train_run
 from haarpool.training.trained_model import TrainedModel, load_model, model_tensors
 
-# Settings of `RunConfig` with the defaults of the preset "best". An estimator trains once.
-SETTINGS: dict[str, Any] = {
-    one.name: BEST.get(one.name, None if one.name == "chain" else one.default)
-    for one in fields(RunConfig)
-    if one.name not in ("repeats", "split")
-}
-
-Init = TypeVar("Init", bound=Callable[..., None])
+# Those of `RunConfig` that an estimator has: it trains once.
+SETTINGS = tuple(one.name for one in fields(RunConfig) if one.name not in ("repeats", "split"))
 
 
 class NotFittedError(HaarPoolError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
     """The estimator is used before `fit`."""
 
 
-def _takes_settings(init: Init) -> Init:
-    """Add the settings of `RunConfig` to the signature, where scikit-learn looks for them."""
-    *parameters, _ = inspect.signature(init).parameters.values()
-    kind = inspect.Parameter.KEYWORD_ONLY
-    settings = [inspect.Parameter(name, kind, default=value) for name, value in SETTINGS.items()]
-    signature = inspect.Signature([*parameters, *settings])
-    init.__signature__ = signature  # type: ignore[attr-defined]
-    return init
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Parameters:
+    """Parameters of both estimators; settings of `RunConfig` have the defaults of `BEST`.
+
+    A class of its own, because type checkers let classes with untyped bases take any parameter.
+    """
+
+    arch: str = "haarnet"
+    features: str = "auto"
+    domain: Domain | None = None
+    dropout: float = 0.5
+    width: int = 64
+    tied: Literal["authors"] | tuple[int, ...] | None = None
+    pooling: Mapping[str, Any] | None = None
+    chain: Mapping[str, Any] | None = None
+    epochs: int = 50
+    lr: float = 0.002
+    weight_decay: float = 0.0001
+    batch_size: int = 0
+    patience: int = 50
+    monitor: Literal["loss", "score", "last"] = "last"
+    schedule: Literal["constant", "cosine", "one-cycle"] = "one-cycle"
+    optimizer: Literal["adam", "adamw"] = "adamw"
+    label_smoothing: float = 0.05
+    class_weights: bool = False
+    seed: int = 0
+    ensemble: int = 1
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    compile: bool = False
+    threads: int = 0
+    validation: float = 0.1
+    device: str = "auto"
+    progress: bool | None = None
 
 
-class _Estimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """The common part of both estimators."""
 
     task: str
-
-    @_takes_settings
-    def __init__(
-        self,
-        *,
-        validation: float = 0.1,
-        device: str = "auto",
-        progress: bool | None = None,
-        **settings: Any,
-    ) -> None:
-        if unknown := settings.keys() - SETTINGS.keys():
-            raise HaarPoolError(
-                f"settings among {', '.join(sorted(SETTINGS))}",
-                ", ".join(sorted(unknown)),
-                "check the spelling",
-            )
-        self.validation, self.device, self.progress = validation, device, progress
-        for name, value in (SETTINGS | settings).items():
-            setattr(self, name, value)
 
     def fit(self, graphs: Any, y: Any = None) -> Self:
         """Train a network, or the members of an ensemble.
@@ -203,7 +201,8 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             if `monitor` is "loss" or "score"; the default "last" keeps the last epoch.
         device: "auto", "cpu", "cuda", ...
         progress: True shows a progress bar, False hides it, `None` shows it on a terminal.
-        **settings: Settings of `RunConfig`: arch, epochs, lr, batch_size, seed, ...
+
+    The other parameters are settings of a run, see `haarpool.training.config.RunConfig`.
 
     Example:
         >>> import torch

@@ -25,7 +25,7 @@ CACHED = (
     {"num_levels": 2},
     {"num_levels": 2, "method": "matching", "measure": "mass", "order": "index"},
     {"sizes": "paper", "num_levels": 2, "seed": 3},
-    {"num_levels": 2, "method": "kmeans", "n_init": 3, "features": "x"},
+    {"num_levels": 2, "method": "kmeans", "options": {"n_init": 3}, "features": "x"},
 )
 METHODS = ("haarpool", "gin", "csm", "best", "best-mixture", "best-nested")  # of result lines
 INPUTS = {"classification": "rings", "regression": "molecules.csv"}

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import haarpool as hp
 from haarpool.chains.cache import ChainCache, pack, unpack
 from haarpool.chains.clustering import registry
+from haarpool.chains.recipe import Recipe
 from helpers.commands import HANGS, is_alive, run_until_signal, start_process, wait_until
 from helpers.files import count_cached_chains, write_tu
 from helpers.graphs import random_graphs
@@ -65,7 +66,7 @@ def test_what_the_key_depends_on(cache):
         {"sizes": [5, 1]},
         {"num_levels": 2, "method": "matching"},
         {"num_levels": 2, "method": "metis"},
-        {"num_levels": 2, "method": "metis", "recursive": False},
+        {"num_levels": 2, "method": "metis", "options": {"recursive": False}},
     ]
     for recipe, given_graphs in itertools.product(recipes, (dataset, weighted)):
         assert hp.precompute(given_graphs, cache=cache, **recipe).computed == 2
@@ -74,7 +75,7 @@ def test_what_the_key_depends_on(cache):
     # What is not part of the clusters is not part of the key.
     again = hp.precompute(dataset, 2, cache=cache, order="index", measure="mass")
     assert again.cached == 2
-    explicit = hp.precompute(dataset, 2, method="metis", recursive=True, cache=cache)
+    explicit = hp.precompute(dataset, 2, method="metis", options={"recursive": True}, cache=cache)
     assert explicit.cached == 2
 
 
@@ -97,7 +98,8 @@ def test_options_that_are_no_plain_values_are_not_cached(cache):
 
     try:
         for ids in (np.zeros(3000, int), np.r_[0, 1, np.zeros(2998, int)]):
-            chains = hp.precompute([np.eye(9)], 1, top=None, method="table", ids=ids, cache=cache)
+            recipe = Recipe(1, top=None, method="table", options={"ids": ids})
+            chains = hp.precompute([np.eye(9)], recipe, cache=cache)
             assert (chains.computed, chains.cached) == (1, 0)
             assert chains[0].sizes[1] == len(set(ids.tolist()))
     finally:

@@ -10,8 +10,7 @@ from scipy.sparse import csgraph
 
 import haarpool as hp
 from haarpool.chains.clustering.lanczos import BY_INDEX
-from haarpool.chains.clustering.packing import divided, is_crowded
-from haarpool.chains.clustering.registry import numbered
+from haarpool.chains.clustering.packing import divided, is_crowded, numbered
 from haarpool.chains.clustering.spectral import _eigen, spectral, spectral_batch
 from haarpool.chains.graph_batch import GraphBatch
 from helpers.strategies import at_most
@@ -146,7 +145,7 @@ def test_few_real_graphs_are_crowded(tu_graphs):
         options = {"num_levels": 1, "top": None, "cache": False, "n_jobs": 1}
         chains = zip(
             hp.precompute(graphs, **options),
-            hp.precompute(graphs, by_size=False, **options),
+            hp.precompute(graphs, options={"by_size": False}, **options),
             strict=True,
         )
         crowded[name] = sum(one != other for one, other in chains)

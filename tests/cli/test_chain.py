@@ -38,7 +38,8 @@ def test_every_argument_reaches_the_chain(root, cache):
         *("--ratio", "0.5,0.4", "--seed", 7, "--features", "--option", "n_init=3"),
     )
     chains = hp.precompute(
-        graphs.batch, ratio=[0.5, 0.4], top=None, method="kmeans", seed=7, n_init=3, cache=cache,
+        graphs.batch, ratio=[0.5, 0.4], top=None, method="kmeans", seed=7, options={"n_init": 3},
+        cache=cache,
         features=np.split(Encoding.fit(graphs, "labels").encode(graphs), graphs.start[1:-1]),
     )  # fmt: skip
     assert chains.cached == 30
@@ -56,7 +57,7 @@ def test_values_of_options_are_python_or_json(root, cache, value):
     )
     graphs = read_graphs("RANDOM", root).batch
     wanted = 0 if value == "0" else False
-    chains = hp.precompute(graphs, 2, method="metis", recursive=wanted, cache=cache)
+    chains = hp.precompute(graphs, 2, method="metis", options={"recursive": wanted}, cache=cache)
     assert chains.cached == 30
 
 

@@ -47,6 +47,7 @@ def test_every_parameter_of_a_chain_is_a_flag(command):
         ("a split", "pass split=random", "expected a split, got x; pass --split random"),
         ("x", "pass tied=(0, 1, 1)", "expected x, got x; pass --tied 0,1,1"),
         ("x", 'pass pooling={"ratio": 0.8}', "expected x, got x; pass --pooling ratio=0.8"),
+        ("x", 'pass options={"xi": 0.1}', "expected x, got x; pass --option xi=0.1"),
         ("x", "pass --pooling ratio=0.8", "expected x, got x; pass --pooling ratio=0.8"),
         ("ratio of pooling= in (0, 1)", "ok", "expected ratio of --pooling in (0, 1), got x; ok"),
         # Words that are no parameters stay, and so do paths and architectures.

@@ -31,7 +31,7 @@ def run(settings: Settings) -> Iterator[Line]:
     on_host = Settings(torch.device("cpu"), settings.quick)
     actions: dict[str, Action] = {}
     for method in METHODS:
-        recipe = Recipe.of(num_levels=3, method=method)
+        recipe = Recipe(num_levels=3, method=method)
         actions[f"build_chain, {method}"] = partial(_build_one_by_one, graphs, recipe)
         actions[f"precompute, {method}"] = partial(
             precompute, batch, recipe, cache=False, progress=False

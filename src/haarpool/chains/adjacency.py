@@ -170,7 +170,7 @@ def _is_symmetric(adjacency: sparse.csr_array) -> bool:
 
 
 def _has_valid_format(matrix: sparse.csr_array) -> bool:
-    """Whether a matrix has entries in float64 and indices in int32 that `_check_format` accepts."""
+    """Whether a matrix has entries in float64 and indices in int32 that `check_format` accepts."""
     pointer, index = matrix.indptr, matrix.indices
     return bool(
         pointer.dtype == index.dtype == np.int32
@@ -185,16 +185,6 @@ def _has_valid_format(matrix: sparse.csr_array) -> bool:
     )
 
 
-def _check_format(matrix: Any) -> None:
-    """Check the indices of a compressed matrix, which scipy uses unchecked."""
-    try:
-        matrix.check_format(full_check=True)
-    except ValueError as error:
-        raise HaarPoolError(
-            "a valid sparse matrix", f"invalid indices ({error})", "build the matrix again"
-        ) from error
-
-
 def _from_array(graph: Any) -> EdgeList:
     matrix: Any = graph if sparse.issparse(graph) else as_array(graph, "the adjacency matrix")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -204,18 +194,20 @@ def _from_array(graph: Any) -> EdgeList:
             "pass one row and one column per node, a networkx graph or a PyG Data",
         )
     precision = _precision(matrix.dtype)
-    if hasattr(matrix, "check_format"):
-        _check_format(matrix)
-    if sparse.issparse(matrix) and matrix.format == "csr":
-        size = matrix.shape[0]
-        return EdgeList(entry_rows(matrix), matrix.indices, matrix.data, size, precision)
     try:
-        entries = sparse.coo_array(matrix if sparse.issparse(matrix) else matrix.astype(np.float64))
-        return EdgeList(entries.row, entries.col, entries.data, matrix.shape[0], precision)
-    except ValueError as error:  # coordinates are checked here
+        if hasattr(matrix, "check_format"):  # scipy uses the indices unchecked
+            matrix.check_format(full_check=True)
+        if sparse.issparse(matrix) and matrix.format == "csr":
+            rows, columns, weights = entry_rows(matrix), matrix.indices, matrix.data
+        else:
+            matrix = matrix if sparse.issparse(matrix) else matrix.astype(np.float64)
+            entries = sparse.coo_array(matrix)
+            rows, columns, weights = entries.row, entries.col, entries.data
+    except ValueError as error:
         raise HaarPoolError(
             "a valid sparse matrix", f"invalid indices ({error})", "build the matrix again"
         ) from error
+    return EdgeList(rows, columns, weights, matrix.shape[0], precision)
 
 
 def _from_networkx(graph: Any) -> EdgeList:

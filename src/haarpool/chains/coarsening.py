@@ -3,35 +3,61 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from haarpool._types import Floats, Ints
+from haarpool._types import Floats, Ints, Measure, Order
 from haarpool.chains.adjacency import as_adjacency, as_array
 from haarpool.chains.chain import Chain
-from haarpool.chains.clustering import cluster
+from haarpool.chains.clustering import ClusteringFunction, cluster
 from haarpool.chains.graph_batch import GraphBatch, coarse_batch
-from haarpool.chains.recipe import Recipe, takes_recipe
+from haarpool.chains.recipe import Recipe
 from haarpool.errors import HaarPoolError
 
 
-@takes_recipe
-def build_chain(graph: Any, recipe: Recipe, *, features: ArrayLike | None = None) -> Chain:
+def build_chain(
+    graph: Any,
+    num_levels: int | Recipe | None = None,
+    ratio: float | Iterable[float] = 0.5,
+    top: int | None = 1,
+    method: str | ClusteringFunction = "spectral",
+    seed: int = 0,
+    sizes: Iterable[int] | Literal["paper"] | None = None,
+    order: Order = "degree",
+    measure: Measure = "children",
+    symmetrize: bool = False,
+    options: Mapping[str, Any] | None = None,
+    *,
+    features: ArrayLike | None = None,
+) -> Chain:
     """Coarsen a graph step by step into a chain.
 
-    Each step clusters the nodes of a level, edge weights and self-loops included. A graph that is
-    too small for a step keeps its nodes there, so every graph gets the same number of levels. A
-    method that chooses the number of clusters itself (`dbscan`, `leiden`, ...) ignores the ratio;
-    if it merges nothing, `matching` does the step.
+    Each step clusters the N_j nodes of a level, edge weights and self-loops included, into
+    floor(ratio · N_j) clusters, at least one. A graph that is too small for a step keeps its nodes
+    there, so every graph gets the same number of levels. A method that chooses the number of
+    clusters itself (`dbscan`, `leiden`, ...) ignores the ratio; if it merges nothing, `matching`
+    does the step.
 
     Args:
         graph: N nodes, in any form that `as_adjacency` takes: scipy sparse or dense array, networkx
             graph, PyG `Data`.
-        recipe: All parameters of the chain, one by one (`num_levels`, `ratio`, `top`, `method`,
-            `seed`, `sizes`, `order`, `measure`, `symmetrize`, options of the method) or as one
-            `Recipe`; see there.
+        num_levels: Number of steps K >= 1; `None` takes as many as the ratio needs to reach one
+            node. Or a `Recipe`, instead of all parameters up to `options`.
+        ratio: Share of the nodes that a step keeps, in (0, 1); one number, or one per level.
+        top: 1 makes the last step merge all remaining nodes, `None` leaves it to the ratio.
+        method: Clustering method: a name from `clusterings()`, or a function (see `register`).
+        seed: Seed of methods that use random numbers.
+        sizes: Number of clusters of every step, instead of `ratio` and `top`. "paper" takes
+            floor(N_j / 2) + 1, as the authors' code does, and one cluster once N_j <= 2.
+        order: Order of clusters and of their members: "degree" (descending weighted degree without
+            self-loops, ties by index) or "index".
+        measure: Weight of a member in its cluster: "children" (all members count the same, as in
+            the paper) or "mass" (by the number of level-0 nodes below it).
+        symmetrize: Make an asymmetric adjacency matrix symmetric, see `as_adjacency`.
+        options: Options of the method by name: `haarpool methods` lists them.
         features: (N, d) node features for methods that read them; those of a cluster are the mean
             over its level-0 nodes.
 
@@ -47,6 +73,9 @@ def build_chain(graph: Any, recipe: Recipe, *, features: ArrayLike | None = None
         >>> build_chain(nx.karate_club_graph(), sizes=[10, 4], method="matching")
         Chain(34 -> 10 -> 4)
     """
+    recipe = Recipe.of(
+        num_levels, ratio, top, method, seed, sizes, order, measure, symmetrize, options
+    )
     adjacency = as_adjacency(graph, symmetrize=recipe.symmetrize)
     columns = None if features is None else as_features(features, adjacency.shape[0], recipe)
     coarse: list[GraphBatch] = []
@@ -88,7 +117,7 @@ def coarsen(
         The steps of each graph. The time of a step is shared among the graphs by their nodes.
     """
     starts, parents, seconds = [batch.start], list[Ints](), list[float]()
-    options = dict(recipe.options)
+    options = dict(recipe.options or {})
     mass: Floats = np.ones(0 if features is None else len(features))
     while True:
         began = time.perf_counter()

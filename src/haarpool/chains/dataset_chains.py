@@ -9,26 +9,27 @@ import json
 import struct
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice, pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from haarpool._progress import ProgressOption, show_progress
-from haarpool._types import Floats, Ints
+from haarpool._types import Floats, Ints, Measure, Order
 from haarpool.chains.cache import ChainCache, pack, unpack
 from haarpool.chains.chain import Chain
+from haarpool.chains.clustering import ClusteringFunction
 from haarpool.chains.coarsening import as_features, coarsen
 from haarpool.chains.graph_batch import GraphBatch, as_graph_batch
 from haarpool.chains.quality import StepQuality, dataset_quality
-from haarpool.chains.recipe import Recipe, takes_recipe
+from haarpool.chains.recipe import Recipe
 from haarpool.chains.workers import Pace, check_jobs, spread
 from haarpool.errors import HaarPoolError
 
@@ -138,10 +139,18 @@ class Chains(Sequence[Chain]):
         return f"Chains({len(self)} graphs, {self.computed} computed in {self.seconds:.1f} s)"
 
 
-@takes_recipe
-def precompute(
+def precompute(  # noqa: D417  # `build_chain` explains the others
     dataset: Iterable[Any],
-    recipe: Recipe,
+    num_levels: int | Recipe | None = None,
+    ratio: float | Iterable[float] = 0.5,
+    top: int | None = 1,
+    method: str | ClusteringFunction = "spectral",
+    seed: int = 0,
+    sizes: Iterable[int] | Literal["paper"] | None = None,
+    order: Order = "degree",
+    measure: Measure = "children",
+    symmetrize: bool = False,
+    options: Mapping[str, Any] | None = None,
     *,
     features: str | Sequence[Any] | None = None,
     n_jobs: int | None = None,
@@ -152,13 +161,13 @@ def precompute(
 
     Chains that are in the cache are read. The others are computed and written chunk by chunk, so a
     run that was interrupted continues where it stopped. Equal graphs share one chain, which is
-    computed once.
+    computed once. Chains of a method without version (a bare function), or with an option that is
+    no plain value, are not cached.
+
+    The parameters from `num_levels` to `options` are those of `build_chain`.
 
     Args:
         dataset: Graphs in any form that `as_adjacency` takes, for example a PyG dataset.
-        recipe: All parameters of the chains, one by one as in `build_chain`, or as one `Recipe`.
-            Chains of a method without version (a bare function), or with an option that is no plain
-            value, are not cached.
         features: Node features for methods that read them: an (N, d) array per graph, or the name
             of an attribute of every graph, such as "x".
         n_jobs: Number of processes; -1 uses all cores. Inside `joblib.parallel_config(...)`, for
@@ -176,6 +185,9 @@ def precompute(
         >>> list(chains)
         [Chain(8 -> 4 -> 1), Chain(4 -> 2 -> 1)]
     """
+    recipe = Recipe.of(
+        num_levels, ratio, top, method, seed, sizes, order, measure, symmetrize, options
+    )
     check_jobs(n_jobs)
     start = time.perf_counter()
     store = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, overload
 
@@ -97,6 +97,18 @@ class GraphBatch(Sequence[sparse.csr_array]):
         nodes = np.arange(start[-1]) + np.repeat(self.start[graphs] - start[:-1], sizes)
         return GraphBatch(self.adjacency[nodes][:, nodes], start), nodes
 
+    def fill(self, ids: Ints, graphs: Ints, cluster: Callable[[GraphBatch], Ints]) -> None:
+        """Write the cluster ids of some graphs; those of a graph count from its first node.
+
+        Args:
+            ids: (N,) ids of all nodes, changed in place.
+            graphs: (n,) numbers of the graphs.
+            cluster: Returns the ids of the batch of these graphs.
+        """
+        selected, nodes = self.take(graphs)
+        shift = np.repeat(self.start[graphs] - selected.start[:-1], selected.sizes)
+        ids[nodes] = cluster(selected) + shift
+
     @cached_property
     def dense(self) -> Floats | None:
         """The dense adjacency matrix, if the batch is one small graph."""
@@ -186,3 +198,38 @@ def coarse_batch(batch: GraphBatch, parent: Ints, start: Ints) -> GraphBatch:
     indptr = np.concatenate([[0], ends]).astype(np.int32)
     matrix = (table[position], (columns + start[graph]).astype(np.int32), indptr)
     return GraphBatch(sparse.csr_array(matrix, shape=(start[-1], start[-1])), start)
+
+
+def dense_blocks(
+    adjacency: sparse.csr_array, nodes: Ints, sizes: Ints, chosen: Ints
+) -> Iterator[tuple[Ints, Ints, Floats]]:
+    """Yield the subgraphs of groups of nodes as dense matrices, groups of equal size together.
+
+    Args:
+        adjacency: (N, N) the graph.
+        nodes: (N,) nodes, group by group.
+        sizes: (number of groups,) number of nodes of each group.
+        chosen: The groups whose matrices are needed.
+
+    Yields:
+        (b,) groups of n nodes, (b, n) their nodes, (b, n, n) their matrices; by ascending n.
+    """
+    chosen = chosen[np.argsort(sizes[chosen], kind="stable")]
+    first = np.cumsum(sizes) - sizes
+    group, position = np.empty_like(nodes), np.empty_like(nodes)
+    group[nodes] = np.repeat(np.arange(len(sizes)), sizes)
+    position[nodes] = np.arange(len(nodes)) - np.repeat(first, sizes)
+    area = sizes[chosen] ** 2
+    begin = np.full(len(sizes), -1)  # of the matrix of each group
+    begin[chosen] = np.cumsum(area) - area
+    row, column = entry_rows(adjacency), adjacency.indices
+    owner = group[row]
+    used = (begin[owner] >= 0) & (owner == group[column])
+    entries = np.zeros(int(area.sum()))
+    target = begin[owner] + position[row] * sizes[owner] + position[column]
+    entries[target[used]] = adjacency.data[used]
+    for same in np.split(chosen, np.flatnonzero(np.diff(sizes[chosen])) + 1):
+        if len(same):
+            n, start = sizes[same[0]], begin[same[0]]
+            stack = entries[start : start + len(same) * n * n].reshape(-1, n, n)
+            yield same, nodes[first[same, None] + np.arange(n)], stack

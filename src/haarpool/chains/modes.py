@@ -6,8 +6,8 @@ import numpy as np
 
 from haarpool._types import Floats
 from haarpool._validate import whole_number
-from haarpool.chains.adjacency import entry_rows
 from haarpool.chains.chain import Chain, check_chain
+from haarpool.chains.graph_batch import dense_blocks
 from haarpool.errors import HaarPoolError
 
 MAX_ENTRIES = 50_000_000  # of all Laplacians of a level together: 400 MB
@@ -62,44 +62,32 @@ def cluster_modes(chain: Chain, level: int, num_modes: int) -> Floats:
             f"{(sizes**2).sum():,} at level {level} of {chain!r}, whose clusters are large",
             "build the chain with more levels, so that clusters are smaller",
         )
-    by_size, square = np.argsort(sizes, kind="stable"), sizes**2
-    begin = np.empty_like(sizes)  # of the Laplacian of each cluster; they are sorted by size
-    begin[by_size] = np.cumsum(square[by_size]) - square[by_size]
-    cluster, position = np.empty_like(nodes), np.empty_like(nodes)
-    cluster[nodes] = np.repeat(np.arange(len(sizes)), sizes)
-    position[nodes] = np.arange(len(nodes)) - start[cluster[nodes]]
-    row, column = entry_rows(graph), graph.indices
-    inside = cluster[row] == cluster[column]
-    row, column, owner = row[inside], column[inside], cluster[row[inside]]
-    entries = np.zeros(square.sum())
-    entries[begin[owner] + sizes[owner] * position[row] + position[column]] = -graph.data[inside]
     modes = np.zeros((num_modes, len(nodes)))
-    for same_size in np.split(by_size, np.flatnonzero(np.diff(sizes[by_size])) + 1):
-        k, first = sizes[same_size[0]], begin[same_size[0]]
-        stack = entries[first : first + len(same_size) * k * k].reshape(-1, k, k)
-        members = nodes[start[same_size, None] + np.arange(k)]
+    for _, members, stack in dense_blocks(graph, nodes, sizes, np.arange(len(sizes))):
+        k = members.shape[1]
         modes[:k, members] = _first_eigenvectors(stack, min(k, num_modes)).swapaxes(0, 1)
     return modes
 
 
 def _first_eigenvectors(stack: Floats, count: int) -> Floats:
-    """Compute the first eigenvectors of Laplacians.
+    """Compute the first eigenvectors of the Laplacians of graphs.
 
     Args:
-        stack: (n, k, k) Laplacians with zeros on their diagonals; they are changed in place.
+        stack: (n, k, k) adjacency matrices without self-loops.
         count: Number of eigenvectors.
 
     Returns:
         (n, count, k) eigenvectors.
     """
     k = stack.shape[-1]
-    degree = -stack.sum(-1)
-    stack[:, np.arange(k), np.arange(k)] = degree
+    degree = stack.sum(-1)
+    laplacian = -stack
+    laplacian[:, np.arange(k), np.arange(k)] = degree
     largest = degree.max(-1)
-    stack /= np.where(largest > 0, largest, 1)[:, None, None]
+    laplacian /= np.where(largest > 0, largest, 1)[:, None, None]
     # Subtracting 1/k moves the eigenvalue of the constant vector from 0 to -1, before all others,
     # which do not change.
-    values, vectors = np.linalg.eigh(stack - 1 / k)
+    values, vectors = np.linalg.eigh(laplacian - 1 / k)
     matrix, first = np.nonzero(np.diff(values, prepend=-np.inf) > _EQUAL)
     multiplicity = np.diff(matrix * k + first, append=values.size)
     modes = np.empty((len(stack), count, k))

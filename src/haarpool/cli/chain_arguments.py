@@ -31,12 +31,12 @@ def chain_parameters(arguments: Namespace) -> dict[str, Any]:
 
 def recipes(arguments: Namespace) -> list[Recipe]:
     """Return one recipe for each method that the arguments name."""
-    from haarpool.chains.recipe import Recipe
+    from haarpool.chains.recipe import Recipe, with_options
 
-    parameters = chain_parameters(arguments)
+    parameters = with_options(chain_parameters(arguments))
     methods = [name.strip() for name in parameters.pop("method", "spectral").split(",")]
     parameters |= {"seed": arguments.seed or 0, "top": None if arguments.open else 1}
-    return [Recipe.of(method=method, **parameters) for method in methods]
+    return [Recipe(method=method, **parameters) for method in methods]
 
 
 def cluster_features(arguments: Namespace, graphs: Graphs) -> list[Any] | None:

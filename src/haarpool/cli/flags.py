@@ -24,6 +24,7 @@ _FLAGS = {
     "resume": "--resume",
     "n_jobs": "--jobs",
     "cache": "--cache",
+    "options": "--option",
     "backend": "--backend",
     "address": "--address",
 }

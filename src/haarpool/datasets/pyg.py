@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -11,28 +11,35 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
-from haarpool._types import Ints
+from haarpool._progress import ProgressOption
+from haarpool._types import Ints, Task
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.reading import read_graphs
 
 
-def load_dataset(
+def load_dataset(  # noqa: D417  # `read_graphs` explains the others
     source: str | PathLike[str],
     root: str | PathLike[str] | None = None,
     *,
     features: str = "auto",
     transform: Callable[[Any], Any] | None = None,
-    **options: Any,
+    task: Task | None = None,
+    smiles: str | None = None,
+    targets: Sequence[str] = (),
+    strict: bool = False,
+    seed: int = 0,
+    progress: ProgressOption = None,
 ) -> GraphDataset:
     """Load a dataset as a PyG dataset, encoded and in memory.
+
+    The parameters from `task` to `progress` are those of `read_graphs`.
 
     Args:
         source: A name or a path, as in `read_graphs`.
         root: Folder that holds datasets.
         features: Kinds of node features, as in `Encoding.fit`.
         transform: Function that is applied to every graph on access, as in any PyG dataset.
-        **options: Further arguments of `read_graphs`.
 
     Example:
         >>> dataset = load_dataset("rings")
@@ -41,7 +48,16 @@ def load_dataset(
         >>> dataset.encoding.describe()
         'node labels (3), degree (9)'
     """
-    graphs = read_graphs(source, root, **options)
+    graphs = read_graphs(
+        source,
+        root,
+        task=task,
+        smiles=smiles,
+        targets=targets,
+        strict=strict,
+        seed=seed,
+        progress=progress,
+    )
     return GraphDataset(graphs, Encoding.fit(graphs, features), transform)
 
 

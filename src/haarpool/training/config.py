@@ -45,8 +45,8 @@ class RunConfig:
         tied: Which convolutions share weights, see `build_model`.
         pooling: Options of poolings besides HP: ratio, num_clusters, cluster_ratio, num_modes,
             sorted_nodes and relaxed, see `build_model`.
-        chain: Parameters of `Recipe`: method, seed, ratio, ... The architecture sets `num_levels`
-            and `top`.
+        chain: Parameters of `build_chain` and options of the method: {"method": "kmeans", "n_init":
+            3}. The architecture sets `num_levels` and `top`.
         epochs: Maximum number of epochs.
         lr: Learning rate.
         weight_decay: Weight decay.
@@ -200,7 +200,7 @@ class RunConfig:
 
     def recipe(self) -> Recipe | None:
         """Return all parameters of the chains; `None` for an architecture without levels."""
-        from haarpool.chains.recipe import Recipe
+        from haarpool.chains.recipe import Recipe, with_options
         from haarpool.nn.haar_architecture import parse_architecture
 
         arch = parse_architecture(self.arch)
@@ -212,7 +212,7 @@ class RunConfig:
                 ", ".join(sorted(fixed)),
                 "leave them out, or change arch",
             )
-        return Recipe.of(num_levels=arch.num_levels, top=arch.top, **self.chain)
+        return Recipe(num_levels=arch.num_levels, top=arch.top, **with_options(self.chain))
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings as plain values."""

@@ -12,6 +12,7 @@ import torch
 from haarpool._progress import ProgressOption
 from haarpool.chains.chain import Chain
 from haarpool.chains.dataset_chains import precompute
+from haarpool.chains.recipe import with_options
 from haarpool.data import AddHaarChain
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
@@ -69,7 +70,7 @@ def prepare_minibatches(
         {key: values for key, (values, _) in tensors.items()},
         {key: np.diff(starts) for key, (_, starts) in tensors.items()},
     )
-    transform = network.transform(**chain)
+    transform = network.transform(**with_options(chain))
     if transform is None:
         return Minibatches([joined], device), None
     assert isinstance(transform, AddHaarChain)

@@ -15,6 +15,7 @@ from haarpool._types import Ints
 from haarpool._validate import real_number
 from haarpool.chains.adjacency import without_self_loops
 from haarpool.chains.clustering.packing import packed
+from haarpool.chains.clustering.registry import register
 from haarpool.errors import import_extra
 
 # Smallest relative weight: Paris multiplies two of them in float32, which ends at 1e-38.
@@ -22,6 +23,7 @@ SMALLEST = 1e-12
 LEIDEN_ROUNDS = 10  # more do not raise the modularity of molecules and proteins
 
 
+@register("louvain", version="1")
 def louvain(
     adjacency: sparse.csr_array, num_clusters: int, *, seed: int, resolution: float = 1.0
 ) -> Ints:
@@ -44,6 +46,7 @@ def louvain(
     return labels
 
 
+@register("leiden", version="1")
 def leiden(
     adjacency: sparse.csr_array, num_clusters: int, *, seed: int, resolution: float = 1.0
 ) -> Ints:
@@ -70,6 +73,7 @@ def leiden(
     return labels
 
 
+@register("paris", version="1")
 def paris(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> Ints:
     """Paris: merges the closest nodes or clusters, step by step.
 

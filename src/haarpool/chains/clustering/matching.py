@@ -23,6 +23,7 @@ from scipy import sparse
 from haarpool._types import Floats, Ints
 from haarpool.chains.adjacency import coarse_graph, from_edges
 from haarpool.chains.clustering.packing import packed
+from haarpool.chains.clustering.registry import register
 
 Keys = NDArray[np.uint64]
 Nodes = NDArray[Any]  # of 32 or 64 bits, like the indices of the graph
@@ -32,6 +33,7 @@ BLOCK_ENTRIES = 2**19  # entries of the graph per block; the cache also has to h
 ROUNDS_BY_WEIGHT = 16  # ascending weights along a path would need one round per edge
 
 
+@register("matching", version="1")
 def matching(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> Ints:
     """Heavy-edge matching in linear time, for graphs of any size.
 

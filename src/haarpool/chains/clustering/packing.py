@@ -98,3 +98,22 @@ def divided(sizes: Ints, num_clusters: int) -> tuple[Ints, Ints]:
     first[large] = np.cumsum(share[large]) - share[large]
     first[small] = share[large].sum() + packed(sizes[small], int(shares[-1]))
     return first, share
+
+
+def numbered(ids: Ints) -> Ints:
+    """Renumber cluster ids as 0, 1, ... in order of first members.
+
+    Args:
+        ids: (N,) ids in 0..N-1, possibly with gaps.
+    """
+    size = len(ids)
+    if size < 200:  # a dictionary is faster than arrays
+        numbers: dict[int, int] = {}
+        return np.array([numbers.setdefault(i, len(numbers)) for i in ids.tolist()])
+    first = np.full(size, size)
+    first[ids[::-1]] = np.arange(size)[::-1]  # the last assignment is the first member
+    is_first = np.zeros(size + 1, np.int64)
+    is_first[first] = 1
+    number = np.cumsum(is_first[:-1]) - 1
+    result: Ints = number[first[ids]]
+    return result

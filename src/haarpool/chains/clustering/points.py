@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from haarpool._types import Floats, Ints
 from haarpool.chains.adjacency import without_self_loops
+from haarpool.chains.clustering.registry import register
 from haarpool.chains.clustering.spectral import embedding
 from haarpool.errors import HaarPoolError
 
@@ -31,6 +32,7 @@ DIGITS = 6  # k-means squares differences, so half of the 16 digits count, less 
 SLACK = 1e-6  # so that rounding does not decide whether two points are near
 
 
+@register("kmeans", version="1")
 def kmeans(
     adjacency: sparse.csr_array,
     num_clusters: int,
@@ -58,6 +60,7 @@ def kmeans(
     return labels
 
 
+@register("spectral-kmeans", version="1")
 def spectral_kmeans(
     adjacency: sparse.csr_array, num_clusters: int, *, seed: int, n_init: int = 10
 ) -> Ints:
@@ -88,6 +91,7 @@ def spectral_kmeans(
     return result
 
 
+@register("dbscan", version="1")
 def dbscan(
     adjacency: sparse.csr_array,
     num_clusters: int,
@@ -113,6 +117,7 @@ def dbscan(
     return _within_components(method.fit_predict(points), adjacency, features)
 
 
+@register("optics", version="1")
 def optics(
     adjacency: sparse.csr_array,
     num_clusters: int,
@@ -141,6 +146,7 @@ def optics(
     return _within_components(labels, adjacency, features)
 
 
+@register("hdbscan", version="1")
 def hdbscan(
     adjacency: sparse.csr_array,
     num_clusters: int,

@@ -1,25 +1,24 @@
-"""The list of clusterings, and checks of their results."""
+"""Clustering methods by name: `@register` adds one, `find_method` returns it with its options."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from haarpool._types import Ints
-from haarpool.chains.adjacency import as_array
 from haarpool.errors import HaarPoolError
 
-Clustering = Callable[..., NDArray[Any]]
+ClusteringFunction = Callable[..., ArrayLike]
+Function = TypeVar("Function", bound=ClusteringFunction)
 
 
 @dataclass(frozen=True)
-class Method:
+class ClusteringMethod:
     """A clustering with its name and version.
 
     Attributes:
@@ -35,9 +34,9 @@ class Method:
     """
 
     name: str
-    function: Clustering
+    function: ClusteringFunction
     version: str | None = None
-    batched: Clustering | None = None
+    batched: Callable[..., Ints] | None = None
 
     @property
     def summary(self) -> str:
@@ -65,16 +64,19 @@ class Method:
         return "features" in self.keywords
 
 
-_METHODS: dict[str, Method] = {}
+_METHODS: dict[str, ClusteringMethod] = {}
 
 
-def register(name: str, *, version: str | None = None) -> Callable[[Clustering], Clustering]:
+def register(
+    name: str, *, version: str | None = None, batched: Callable[..., Ints] | None = None
+) -> Callable[[Function], Function]:
     """Return a decorator that registers a clustering.
 
     Args:
         name: Name for `build_chain(method=name)`.
         version: Version of its code; change it with the code. Chains are cached only for methods
             with a version, and a cached chain is used only for the same version.
+        batched: The same for all graphs of a batch, if that is faster, see `ClusteringMethod`.
 
     Example:
         >>> @register("halves", version="1")
@@ -86,25 +88,20 @@ def register(name: str, *, version: str | None = None) -> Callable[[Clustering],
         >>> del _METHODS["halves"]
     """
 
-    def add(function: Clustering) -> Clustering:
-        add_method(Method(name, function, version))
+    def add(function: Function) -> Function:
+        if not callable(function):
+            raise HaarPoolError(
+                "a function", f"{function!r}", "put @register(...) above a function"
+            )
+        known = _METHODS.get(name)
+        if known and known.function.__module__ != function.__module__:
+            raise HaarPoolError(
+                "an unused name for a clustering", f"{name!r}", "choose another name"
+            )
+        _METHODS[name] = ClusteringMethod(name, function, version, batched)
         return function
 
     return add
-
-
-def add_method(method: Method) -> None:
-    """Register a method; it may only replace one of the same name from the same module."""
-    known = _METHODS.get(method.name)
-    if not callable(method.function):
-        raise HaarPoolError(
-            "a function", f"{method.function!r}", "put @register(...) above a function"
-        )
-    if known and known.function.__module__ != method.function.__module__:
-        raise HaarPoolError(
-            "an unused name for a clustering", f"{method.name!r}", "choose another name"
-        )
-    _METHODS[method.name] = method
 
 
 def clusterings() -> dict[str, str]:
@@ -117,7 +114,7 @@ def clusterings() -> dict[str, str]:
     return {name: method.summary for name, method in sorted(_METHODS.items())}
 
 
-def find_method(method: str | Clustering, options: dict[str, Any]) -> Method:
+def find_method(method: str | ClusteringFunction, options: Mapping[str, Any]) -> ClusteringMethod:
     """Return a method and check its options.
 
     Args:
@@ -127,7 +124,7 @@ def find_method(method: str | Clustering, options: dict[str, Any]) -> Method:
     if callable(method):
         name = getattr(method, "__name__", type(method).__name__)
         registered = (known for known in _METHODS.values() if known.function is method)
-        result = next(registered, Method(name, method))
+        result = next(registered, ClusteringMethod(name, method))
     elif isinstance(method, str) and method in _METHODS:
         result = _METHODS[method]
     else:
@@ -150,61 +147,11 @@ def find_method(method: str | Clustering, options: dict[str, Any]) -> Method:
                 f"{name}={options[name]!r}",
                 "check the spelling",
             )
-    for name, value in (result.options | options).items():
-        if value is inspect.Parameter.empty:
+    for name, default in result.options.items():
+        if default is inspect.Parameter.empty and name not in options:
             raise HaarPoolError(
-                f"option {name!r} of method {result.name!r}", "none", f"pass {name}=..."
+                f"option {name!r} of method {result.name!r}",
+                "none",
+                f'pass options={{"{name}": ...}}',
             )
-    return result
-
-
-def checked_ids(result: Any, size: int, method: Method) -> Ints:
-    """Check the result of a method and renumber it.
-
-    Args:
-        result: What the method returned.
-        size: N, the number of nodes.
-        method: The method.
-
-    Returns:
-        (N,) cluster ids 0, 1, ... in order of first members; noise nodes are singletons.
-    """
-    got, ids = "", np.zeros(0, np.int64)
-    try:
-        ids = as_array(result, "cluster ids")
-        if ids.shape != (size,):
-            got = f"shape {ids.shape}"
-        elif ids.dtype.kind not in "biuf":
-            got = f"dtype {ids.dtype}"
-        elif ids.dtype.kind == "f" and not ((np.abs(ids) < 2**53) & (ids == np.trunc(ids))).all():
-            got = "ids that are not whole numbers"
-    except HaarPoolError:
-        got = f"{type(result).__name__}"
-    if got:
-        raise HaarPoolError(
-            f"{size} cluster ids, one whole number per node, from method {method.name!r}",
-            got,
-            "return a vector such as np.zeros(adjacency.shape[0], int)",
-        )
-    noise = ids == -1
-    distinct = np.where(noise, -1 - np.arange(size), ids.astype(np.int64))
-    return numbered(np.unique(distinct, return_inverse=True)[1])
-
-
-def numbered(ids: Ints) -> Ints:
-    """Renumber cluster ids as 0, 1, ... in order of first members.
-
-    Args:
-        ids: (N,) ids in 0..N-1, possibly with gaps.
-    """
-    size = len(ids)
-    if size < 200:  # a dictionary is faster than arrays
-        numbers: dict[int, int] = {}
-        return np.array([numbers.setdefault(i, len(numbers)) for i in ids.tolist()])
-    first = np.full(size, size)
-    first[ids[::-1]] = np.arange(size)[::-1]  # the last assignment is the first member
-    is_first = np.zeros(size + 1, np.int64)
-    is_first[first] = 1
-    number = np.cumsum(is_first[:-1]) - 1
-    result: Ints = number[first[ids]]
     return result

@@ -18,7 +18,6 @@ of a batch are solved together, those of equal size in one stack of dense matric
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 
 import numpy as np
 from scipy import sparse
@@ -27,22 +26,40 @@ from scipy.sparse import csgraph
 
 from haarpool._types import Floats, Ints
 from haarpool._validate import choice
-from haarpool.chains.adjacency import entry_rows, from_edges
+from haarpool.chains.adjacency import from_edges
 from haarpool.chains.clustering.lanczos import (
     BY_STRUCTURE,
     check_range,
     leading_eigenvectors,
     potential,
 )
-from haarpool.chains.clustering.packing import divided, is_crowded, packed
-from haarpool.chains.clustering.registry import numbered
-from haarpool.chains.graph_batch import GraphBatch
+from haarpool.chains.clustering.packing import divided, is_crowded, numbered, packed
+from haarpool.chains.clustering.registry import register
+from haarpool.chains.graph_batch import GraphBatch, dense_blocks
 
 MAX_DENSE = 1024  # nodes; larger graphs are divided
 MAX_LANCZOS = 32  # eigenvectors; for more clusters the graph is divided
 NUM_PARTS = 8  # into which a large graph is divided
 
 
+def spectral_batch(
+    batch: GraphBatch, num_clusters: Ints, *, seed: int, by_size: bool = True
+) -> Ints:
+    """Run `spectral` on all graphs of a batch; ids of a graph count from its first node."""
+    choice("by_size", by_size, (True, False))
+    if batch.dense is not None:  # faster than in a batch and with the same result
+        return _solve_one(batch.dense, int(num_clusters[0]), by_size)
+    labels = np.empty(batch.start[-1], np.int64)
+    small = np.flatnonzero(batch.sizes <= MAX_DENSE)
+    if small.size:
+        batch.fill(labels, small, lambda graphs: _solve(graphs, num_clusters[small], by_size))
+    for g in np.flatnonzero(batch.sizes > MAX_DENSE).tolist():
+        graph_labels = _divide(batch[g], int(num_clusters[g]), by_size)
+        labels[batch.start[g] : batch.start[g + 1]] = batch.start[g] + graph_labels
+    return labels
+
+
+@register("spectral", version="3", batched=spectral_batch)
 def spectral(
     adjacency: sparse.csr_array, num_clusters: int, *, seed: int, by_size: bool = True
 ) -> Ints:
@@ -56,27 +73,6 @@ def spectral(
     """
     batch, number = GraphBatch.of(adjacency), np.array([num_clusters])
     return spectral_batch(batch, number, seed=seed, by_size=by_size)
-
-
-def spectral_batch(
-    batch: GraphBatch, num_clusters: Ints, *, seed: int, by_size: bool = True
-) -> Ints:
-    """Run `spectral` on all graphs of a batch; ids of a graph count from its first node."""
-    choice("by_size", by_size, (True, False))
-    if batch.dense is not None:  # faster than in a batch and with the same result
-        return _solve_one(batch.dense, int(num_clusters[0]), by_size)
-    if batch.sizes.max() <= MAX_DENSE:
-        return _solve(batch, num_clusters, by_size)
-    labels = np.empty(batch.start[-1], np.int64)
-    small = np.flatnonzero(batch.sizes <= MAX_DENSE)
-    if small.size:
-        selected, nodes = batch.take(small)
-        shift = np.repeat(batch.start[small] - selected.start[:-1], selected.sizes)
-        labels[nodes] = _solve(selected, num_clusters[small], by_size) + shift
-    for g in np.flatnonzero(batch.sizes > MAX_DENSE).tolist():
-        graph_labels = _divide(batch[g], int(num_clusters[g]), by_size)
-        labels[batch.start[g] : batch.start[g + 1]] = batch.start[g] + graph_labels
-    return labels
 
 
 def embedding(adjacency: sparse.csr_array, dimension: int) -> Floats:
@@ -208,7 +204,7 @@ def _solve_one(dense: Floats, num_clusters: int, by_size: bool) -> Ints:
 
 
 def _components(dense: Floats) -> Ints:
-    """Return the component of each node of a small graph."""
+    """Return the component of each node of a small graph; much faster than scipy."""
     is_edge, first = dense > 0, np.arange(len(dense))
     while True:  # `first` is the first known node of the component
         known = np.minimum(first, np.where(is_edge, first, len(first)).min(axis=1))
@@ -223,8 +219,7 @@ def _solve(batch: GraphBatch, num_clusters: Ints, by_size: bool) -> Ints:
     component = csgraph.connected_components(batch.adjacency, directed=False)[1]
     nodes = np.argsort(component, kind="stable")  # component by component, graph by graph
     size = np.bincount(component)
-    first = np.cumsum(size) - size
-    graph = np.searchsorted(batch.start, nodes[first], side="right") - 1
+    graph = np.searchsorted(batch.start, nodes[np.cumsum(size) - size], side="right") - 1
     # In addition to one per component.
     quota = num_clusters - np.bincount(graph, minlength=len(num_clusters))
     if by_size:
@@ -237,54 +232,19 @@ def _solve(batch: GraphBatch, num_clusters: Ints, by_size: bool) -> Ints:
         label[of_graph] += shares[0]
         fixed[of_graph] = shares[1]
     todo = np.flatnonzero(((quota > 0)[graph] & (size > 1)) | (fixed > 1))
-    todo = todo[np.argsort(size[todo], kind="stable")]
-    stacks = _stacks(batch.adjacency, component, nodes, first, todo, size)
-    values, vectors = zip(*map(_eigen, stacks), strict=True) if stacks else ((), ())
-    share = _shares(values, todo, size, graph, quota)
+    blocks = dense_blocks(batch.adjacency, nodes, size, todo)
+    solved = [(components, members, *_eigen(stack)) for components, members, stack in blocks]
+    share = _shares([(block[0], block[2][:, 1:]) for block in solved], graph, quota)
     before = np.cumsum(share) - share
     by_eigenvalues = quota[graph] >= 0
     label += np.where(by_eigenvalues, before - before[np.searchsorted(graph, graph)], 0)
     share = np.where(by_eigenvalues, share, fixed)
     labels: Ints = label[component]
-    for stack in vectors:
-        components, todo = todo[: len(stack)], todo[len(stack) :]
+    for components, members, _, vectors in solved:
         for k in set(share[components].tolist()):
             same_k = share[components] == k
-            members = nodes[first[components[same_k], None] + np.arange(stack.shape[1])]
-            labels[members] += _assign(stack[same_k, :, :k])
+            labels[members[same_k]] += _assign(vectors[same_k, :, :k])
     return labels
-
-
-def _stacks(
-    adjacency: sparse.csr_array, component: Ints, nodes: Ints, first: Ints, todo: Ints, size: Ints
-) -> list[Floats]:
-    """Return components as dense matrices, one stack (number, n, n) per size n.
-
-    Args:
-        adjacency: (N, N) all graphs.
-        component: (N,) component of each node.
-        nodes: (N,) nodes, component by component.
-        first: (number of components,) first position of each component in `nodes`.
-        todo: Components to return, by ascending size.
-        size: (number of components,) size of each component.
-    """
-    position = np.empty_like(nodes)  # of a node in its component
-    position[nodes] = np.arange(len(nodes)) - np.repeat(first, size)
-    area = size[todo] ** 2
-    begin = np.full(len(size), -1)
-    begin[todo] = np.cumsum(area) - area
-    row, column = entry_rows(adjacency), adjacency.indices
-    owner = component[row]
-    target = begin[owner] + position[row] * size[owner] + position[column]
-    used = begin[owner] >= 0
-    flat = np.zeros(int(area.sum()))
-    flat[target[used]] = adjacency.data[used]
-    stacks = []
-    for n, same in groupby(size[todo].tolist()):
-        shape = (len(list(same)), n, n)
-        stacks.append(flat[: np.prod(shape)].reshape(shape))
-        flat = flat[np.prod(shape) :]
-    return stacks
 
 
 def _degree(stack: Floats) -> Floats:
@@ -328,10 +288,11 @@ def _eigen_in_range(stack: Floats, degree: Floats) -> tuple[Floats, Floats]:
     return values[:, ::-1], vectors[:, :, ::-1]
 
 
-def _shares(values: Sequence[Floats], todo: Ints, size: Ints, graph: Ints, quota: Ints) -> Ints:
+def _shares(solved: Sequence[tuple[Ints, Floats]], graph: Ints, quota: Ints) -> Ints:
     """Return the clusters of each component: one, and one more for each leading eigenvalue."""
-    others = np.concatenate([np.zeros(0), *(v[:, 1:].ravel() for v in values)])
-    owner = np.repeat(todo, size[todo] - 1)
+    others = np.concatenate([np.zeros(0), *(values.ravel() for _, values in solved)])
+    owners = [np.repeat(components, values.shape[1]) for components, values in solved]
+    owner = np.concatenate([np.zeros(0, np.int64), *owners])
     order = np.lexsort((owner, -others, graph[owner]))
     owner = owner[order]
     rank = np.arange(len(owner)) - np.searchsorted(graph[owner], graph[owner])
