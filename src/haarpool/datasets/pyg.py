@@ -12,7 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
 from haarpool._progress import ProgressOption
-from haarpool._types import Ints, Task
+from haarpool._types import Ints
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.reading import read_graphs
@@ -24,7 +24,7 @@ def load_dataset(  # noqa: D417  # `read_graphs` explains the others
     *,
     features: str = "auto",
     transform: Callable[[Any], Any] | None = None,
-    task: Task | None = None,
+    task: str | None = None,
     smiles: str | None = None,
     targets: Sequence[str] = (),
     strict: bool = False,
