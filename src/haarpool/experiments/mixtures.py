@@ -124,6 +124,7 @@ def score_mixtures(
         task: The task.
 
     Example:
+        >>> from haarpool.tasks import find_task
         >>> sure, unsure = np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[0.5, 0.5], [0.2, 0.8]])
         >>> predicted = {"a": sure, "b": unsure}
         >>> scores = dict(score_mixtures(predicted, np.array([0, 1]), find_task("classification")))
