@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 import torch
-from torch_geometric.data import Batch, Data, InMemoryDataset
+from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr, size_repr
 from torch_geometric.data.datapipes import functional_transform
 from torch_geometric.data.storage import GlobalStorage
@@ -19,18 +18,9 @@ from haarpool.chains.clustering import ClusteringFunction
 from haarpool.chains.coarsening import build_chain
 from haarpool.chains.recipe import Recipe, show_arguments
 from haarpool.errors import HaarPoolError
-from haarpool.haar.chain_tensors import (
-    START,
-    ChainTensors,
-    JoinedTensors,
-    chain_tensors,
-    increments,
-    is_chain_key,
-    joined_tensors,
-    missing_chain,
-)
-
-_SAME_TRANSFORM = "give all graphs of a dataset the same AddHaarChain, with num_levels= set"
+from haarpool.haar.building import chain_tensors, joined_tensors
+from haarpool.haar.chain_tensors import START, ChainTensors, is_chain_key
+from haarpool.haar.joining import DIMENSION, JoinedTensors, increments
 
 
 class MissingChainError(HaarPoolError, KeyError):
@@ -41,7 +31,9 @@ class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
     """The storage of a `ChainData`.
 
     PyG decides by length which tensors are features of nodes or edges; this class excludes chain
-    tensors from both. It also raises a clear error if the graphs of a batch have different chains.
+    tensors from both. PyG asks all graphs of a batch or dataset for the keys of the first; a graph
+    without one of its chain tensors raises a clear error here. A first graph without a chain drops
+    the chains of the others, and layers raise an error; if its chain is the shallowest, torch does.
     """
 
     def is_node_attr(self, key: str) -> bool:
@@ -54,8 +46,6 @@ class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
 
     def increment(self, key: str) -> Any:
         """Return what is added to the rows of a chain tensor of the next graph in a batch."""
-        if START not in self._mapping:
-            raise missing_chain(self._mapping)
         if "_increments" not in self.__dict__:  # collating a dataset asks again in every epoch
             self._increments = increments(self._mapping)
         return self._increments.get(key, 0)
@@ -85,10 +75,12 @@ class ChainStorage(GlobalStorage):  # type: ignore[misc]  # PyG has no types
         except KeyError:
             if not is_chain_key(key):
                 raise
+        start = self._mapping.get(START)
+        chain = "without a chain" if start is None else f"with a chain of {len(start) - 2} levels"
         raise MissingChainError(
             f"the same kind of chain in all graphs, here with {key}",
-            _describe_chain(self._mapping),
-            _SAME_TRANSFORM,
+            f"a graph {chain}",
+            "give all graphs of a dataset the same AddHaarChain, with num_levels= set",
         )
 
 
@@ -105,6 +97,7 @@ class ChainData(Data):  # type: ignore[misc]
         **attributes: Attributes by name.
 
     Example:
+        >>> from torch_geometric.data import Batch
         >>> ring = Data(x=torch.ones(6, 1), edge_index=torch.tensor(
         ...     [[0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 0], [1, 2, 3, 4, 5, 0, 0, 1, 2, 3, 4, 5]]))
         >>> data = ChainData.from_chain(ring, build_chain(ring, num_levels=2))
@@ -171,7 +164,7 @@ class ChainData(Data):  # type: ignore[misc]
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def __cat_dim__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
-        return -1 if is_chain_key(key) else super().__cat_dim__(key, value, *args, **kwargs)
+        return DIMENSION if is_chain_key(key) else super().__cat_dim__(key, value, *args, **kwargs)
 
     def __inc__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
         if is_chain_key(key):
@@ -295,46 +288,6 @@ def _add_graph(chain: Chain, data: Data) -> Chain:
         chain.parents, adjacency=data, order=chain.order, measure=chain.measure
     )
 
-
-def _describe_chain(tensors: Mapping[str, Any]) -> str:
-    if START not in tensors:
-        return "a graph without a chain"
-    return f"a graph with a chain of {tensors[START].shape[0] - 2} levels"
-
-
-def _same_chains(data_list: Iterable[Any]) -> list[Any]:
-    """Return the graphs of a batch or dataset; raise an error if they have different chains."""
-    data_list = list(data_list)
-    kinds = {
-        _describe_chain(data.tensors if isinstance(data, ChainData) else {}) for data in data_list
-    }
-    if len(kinds) > 1:
-        raise MissingChainError(
-            "the same kind of chain in all graphs", " and ".join(sorted(kinds)), _SAME_TRANSFORM
-        )
-    return data_list
-
-
-def _check_batches(from_data_list: Callable[..., Batch]) -> Callable[..., Batch]:
-    @wraps(from_data_list)
-    def checked(cls: type[Batch], data_list: Sequence[Any], *args: Any, **kwargs: Any) -> Batch:
-        return from_data_list(cls, _same_chains(data_list), *args, **kwargs)
-
-    return checked
-
-
-def _check_datasets(collate: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(collate)
-    def checked(data_list: Sequence[Any]) -> Any:
-        return collate(_same_chains(data_list))
-
-    return checked
-
-
-# PyG collates the attributes of the first graph and does not ask the others. If the first has a
-# chain and another has none, PyG raises a bare KeyError; the other way round it drops the chains.
-Batch.from_data_list = classmethod(_check_batches(Batch.from_data_list.__func__))
-InMemoryDataset.collate = staticmethod(_check_datasets(InMemoryDataset.collate))
 
 # Files with these classes can be loaded with weights_only=True. PyG registers its own classes but
 # not the first two, which every Data contains.

@@ -70,7 +70,7 @@ def test_datasets_that_would_be_downloaded_are_checked_later():
     code = (
         "import sys\n"
         "from haarpool.datasets import find_dataset, locations\n"
-        "locations.download_tu = locations.download_qm7 = None\n"
+        "locations.fetch = None\n"
         "print([find_dataset(name, download=False) for name in ('COLLAB', 'qm7', 'rings')])"
     )
     assert run_python(code).out == "[None, None, None]\n"

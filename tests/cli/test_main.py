@@ -81,7 +81,9 @@ ALLOCATIONS = {
 @pytest.mark.parametrize("name", ALLOCATIONS)
 @pytest.mark.parametrize("command", ["train", "info", "chain"])
 def test_too_little_memory_is_one_line(command, name, monkeypatch, root):
-    monkeypatch.setattr("haarpool.datasets.reading.read_tu", lambda *_, **__: ALLOCATIONS[name]())
+    monkeypatch.setattr(
+        "haarpool.datasets.readers.tu.layout.read_tu", lambda *_, **__: ALLOCATIONS[name]()
+    )
     out, err, _ = run_main(command, "RANDOM", "--root", root, code=2)
     assert (out, err.count("\n")) == ("", 1)
     assert err.startswith("haarpool: out of memory (")
@@ -91,7 +93,7 @@ def test_other_errors_keep_their_traceback(monkeypatch, root):
     def fail(*_, **__):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("haarpool.datasets.reading.read_tu", fail)
+    monkeypatch.setattr("haarpool.datasets.readers.tu.layout.read_tu", fail)
     with pytest.raises(RuntimeError, match="a bug"):
         run_main("info", "RANDOM", "--root", root)
 

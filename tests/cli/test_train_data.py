@@ -146,13 +146,13 @@ def test_the_only_column_besides_smiles_is_predicted(table):
     data = json.loads(Path("commas/config.json").read_text())["data"]
     assert data["target_names"] == ["oxygen, number"]
     Path("smiles.csv").write_text("\n".join(["smiles", *(row[1] for row in table[1:])]))
-    with mock.patch("haarpool.datasets.smiles.read_smiles") as read:
+    with mock.patch("haarpool.datasets.smiles.MoleculeParser") as parser:
         err = run_main("train", "smiles.csv", *SMALL, code=2).err
     assert err == (
         "haarpool: expected a column of smiles.csv to predict, got no column besides SMILES; "
         "add a column of labels to the file\n"
     )
-    read.assert_not_called()  # molecules take long
+    parser.assert_not_called()  # molecules take long
     assert "missing labels" not in run_main("info", "smiles.csv").out
 
 
@@ -325,8 +325,8 @@ def test_without_mutag_the_first_run_uses_generated_graphs(without_data, monkeyp
     def unreachable(*_):
         raise DownloadError("MUTAG", "no network", "download it elsewhere")
 
-    monkeypatch.setattr("haarpool.datasets.locations._packaged_mutag", lambda: None)
-    monkeypatch.setattr("haarpool.datasets.locations.download_tu", unreachable)
+    monkeypatch.setattr("haarpool.datasets.readers.tu.find_spec", lambda _: None)
+    monkeypatch.setattr("haarpool.datasets.locations.fetch", unreachable)
     output = run_main("train", *SMALL, "--out", "run", "--json")
     assert json.loads(output.out)["dataset"] == "rings"
     assert output.err.count("\n") == 1

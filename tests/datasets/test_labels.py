@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from haarpool.datasets import as_graphs, read_graphs, stream_graphs, summary
-from haarpool.datasets.data_list import from_data_list
+from haarpool.datasets import as_graphs, read_graphs, stream_graphs
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.labels import as_classes, as_number
 from haarpool.datasets.pyg import GraphDataset
+from haarpool.datasets.readers.data_list.convert import from_data_list
+from haarpool.datasets.summary import summary
 from helpers.errors import error_with
 from helpers.files import write_tiny_tu
 from helpers.graphs import two_nodes
@@ -228,7 +229,7 @@ def test_several_targets_of_a_list(dtype, tmp_path):
 
 def test_only_tables_and_lists_have_several_targets(tmp_path):
     for source in (write_tiny_tu(tmp_path), "rings"):
-        with error_with("a CSV file or a list of PyG Data for task=multilabel", "leave out task="):
+        with error_with("task=classification ", "got multilabel", "leave out task="):
             read_graphs(source, task="multilabel")
     with error_with("task", "'several'"):
         read_graphs("rings", task="several")

@@ -17,10 +17,10 @@ from haarpool.datasets import (
     is_available,
     known_datasets,
     local_source,
-    locations,
     read_graphs,
 )
-from haarpool.datasets.tu_names import TU_NAMES
+from haarpool.datasets.readers import qm7, tu
+from haarpool.datasets.readers.tu.names import TU_NAMES
 from helpers.errors import error_with
 from helpers.files import write_qm7, write_tiny_tu
 
@@ -38,15 +38,15 @@ def grakel(monkeypatch, tmp_path):
     """A package grakel with other files as MUTAG, since the real one is not on every Python."""
     folder = write_tiny_tu(tmp_path / "grakel" / "tests" / "data" / "MUTAG", "MUTAG")
     spec = SimpleNamespace(origin=str(tmp_path / "grakel" / "__init__.py"))
-    monkeypatch.setattr(locations, "find_spec", lambda _: spec)
+    monkeypatch.setattr(tu, "find_spec", lambda _: spec)
     digests = {path.name: sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
-    monkeypatch.setattr(locations, "GRAKEL", digests)
+    monkeypatch.setattr(tu, "GRAKEL", digests)
     return folder
 
 
 @pytest.fixture
 def no_grakel(monkeypatch):
-    monkeypatch.setattr(locations, "find_spec", lambda _: None)
+    monkeypatch.setattr(tu, "find_spec", lambda _: None)
 
 
 # ------------------------------------------------------------------ locations
@@ -85,7 +85,7 @@ def test_a_path_is_never_used_as_a_name(tmp_path, monkeypatch):
         find_dataset("./MUTAG")
     (tmp_path / "notes.txt").touch()
     for source in ("notes.txt", "./notes.txt"):
-        with error_with("a .csv, .tsv or .pt file", "the file notes.txt", "check the file"):
+        with error_with("CSV file with SMILES", "the file notes.txt", "check the file"):
             find_dataset(source)
     monkeypatch.chdir(root / "MUTAG")
     write_tiny_tu(tmp_path / "root", "OTHER")  # the data folder is no answer to "here"
@@ -168,7 +168,9 @@ def test_is_available(tmp_path, monkeypatch, no_grakel):
     assert not is_available("NCI1")  # an empty folder in a folder of datasets is an error
     (tmp_path / "m.csv").touch()
     assert is_available("m.csv")
-    (tmp_path / "cache" / "downloads" / "QM7").mkdir(parents=True)
+    downloaded = tmp_path / "cache" / "downloads" / "QM7"
+    downloaded.mkdir(parents=True)
+    write_qm7(downloaded / "qm7.mat")
     assert is_available("qm7")
 
 
@@ -280,11 +282,11 @@ def test_a_server_that_never_answers(monkeypatch):
 
 def test_qm7_is_downloaded_and_checked(server, tmp_path, monkeypatch):
     folder, address = server
-    monkeypatch.setattr(download, "QM7_URL", f"{address}/qm7.mat")
+    monkeypatch.setattr(qm7, "URL", f"{address}/qm7.mat")
     write_qm7(folder / "qm7.mat")
-    with error_with("QM7 on this machine or at", "differs from the published one"):
+    with error_with("qm7 on this machine or at", "differs from the published one"):
         read_graphs("qm7")
     assert list((tmp_path / "cache" / "downloads").iterdir()) == []
     digest = sha256((folder / "qm7.mat").read_bytes()).hexdigest()
-    monkeypatch.setattr(download, "QM7_SHA256", digest)
+    monkeypatch.setattr(qm7, "SHA256", digest)
     assert len(read_graphs("QM7")) == 2

@@ -14,9 +14,9 @@ from torch_geometric.loader import DataLoader
 from torch_geometric.transforms import Constant
 
 from haarpool.datasets import as_graphs, read_graphs
-from haarpool.datasets.data_list import from_data_list
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.pyg import GraphDataset, load_dataset
+from haarpool.datasets.readers.data_list.convert import from_data_list
 from helpers.errors import error_with
 from helpers.files import REAL, needs_data, write_tiny_tu
 from helpers.graphs import two_nodes

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from haarpool.datasets import as_graphs, default_dataset, locations, read_graphs, stream_graphs
+from haarpool.datasets import as_graphs, default_dataset, read_graphs, stream_graphs
+from haarpool.datasets.readers import tu
 from haarpool.errors import HaarPoolWarning
 from helpers.commands import run_python
 from helpers.errors import error_with
@@ -39,7 +40,8 @@ def test_blocks_are_parts_of_the_dataset():
 def test_nothing_heavy_is_loaded(tmp_path):
     write_tiny_tu(tmp_path / "TINY")
     code = (
-        "import sys\nfrom haarpool.datasets import read_graphs, summary\n"
+        "import sys\nfrom haarpool.datasets import read_graphs\n"
+        "from haarpool.datasets.summary import summary\n"
         "import haarpool.datasets.encoding\nsummary(read_graphs(sys.argv[1]))\n"
         "print({'torch', 'torch_geometric', 'rdkit', 'sklearn', 'grakel'} & set(sys.modules))"
     )
@@ -56,7 +58,7 @@ def test_any_form_of_graphs(tmp_path):
 
 
 def test_default_dataset(tmp_path, monkeypatch):
-    monkeypatch.setattr(locations, "find_spec", lambda _: None)  # no grakel
+    monkeypatch.setattr(tu, "find_spec", lambda _: None)  # no grakel
     with pytest.warns(HaarPoolWarning, match="MUTAG .* cannot be downloaded: using generated"):
         assert default_dataset() == "rings"
     write_tiny_tu(tmp_path / "data" / "MUTAG", "MUTAG")

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haarpool.datasets import read_graphs, smiles, stream_graphs, summary
+from haarpool.datasets import read_graphs, smiles, stream_graphs, table
 from haarpool.datasets.encoding import Encoding
+from haarpool.datasets.summary import summary
 from haarpool.errors import HaarPoolWarning
 from helpers.errors import error_with
 
@@ -196,9 +197,9 @@ def test_blocks_of_lines(csv):
 def test_a_stream_reads_only_the_lines_it_needs(csv, monkeypatch):
     path = csv("smiles", *["CC"] * 5000)
     read = []
-    rows = smiles.read_rows
+    rows = table.read_rows
     monkeypatch.setattr(
-        smiles,
+        table,
         "read_rows",
         lambda *given: (read.append(row) or row for row in rows(*given)),
     )

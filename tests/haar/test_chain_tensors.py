@@ -11,13 +11,9 @@ from torch_geometric.data import Batch
 import haarpool as hp
 from haarpool.data import AddHaarChain
 from haarpool.errors import HaarPoolError
-from haarpool.haar.chain_tensors import (
-    ChainTensors,
-    Tree,
-    chain_tensors,
-    concatenate,
-    is_chain_key,
-)
+from haarpool.haar.building import chain_tensors
+from haarpool.haar.chain_tensors import ChainTensors, Tree, is_chain_key
+from haarpool.haar.joining import concatenate
 from haarpool.nn import AddEigenModes
 from helpers.layers import built, carrier, lists_of_chains, random_graph
 from helpers.strategies import at_most, each_device

@@ -1,5 +1,6 @@
 """Shapes, types, devices, gradients, many graphs at once: the fast transforms as software."""
 
+import copy
 import gc
 import itertools
 import weakref
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import haarpool as hp
+from haarpool.haar.signals import tensors_of
 from helpers.strategies import chains, each_device, parent_vectors, signal
 from helpers.tolerances import TOLERANCE, close
 
@@ -154,13 +156,14 @@ def test_the_plan_of_a_chain_is_made_once_and_dies_with_it():
     chain = hp.Chain.from_parents([[0, 0, 1]])
     x = torch.randn(3)
     hp.adjoint(chain, x)
-    (plan,) = chain._derived.values()
+    plan = tensors_of(chain, x.device)
     hp.forward_transform(chain, x)
-    assert list(chain._derived.values()) == [plan]
-    dead = weakref.ref(chain)
+    assert tensors_of(chain, x.device) is plan
+    assert tensors_of(copy.deepcopy(chain), x.device) is plan  # equal chains share it
+    dead = [weakref.ref(one) for one in (chain, plan)]
     del chain, plan
     gc.collect()
-    assert dead() is None
+    assert [one() for one in dead] == [None, None]
 
 
 # ------------------------------------------------------------------ gradients
@@ -207,11 +210,16 @@ def test_function_transforms(name):
 
 
 @pytest.mark.slow
-def test_a_chain_used_first_in_compiled_code_works():
-    chain = hp.Chain.from_parents([[0, 0, 1]])
-    x = torch.randn(3, 2)
-    result = torch.compile(lambda v: hp.adjoint(chain, v), backend="eager")(x)
-    torch.testing.assert_close(result, hp.adjoint(chain, x))
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_chains_used_first_in_compiled_code_work(fullgraph):
+    x, given = torch.randn(3, 2), [hp.Chain.from_parents([p]) for p in ([0, 0, 1], [0, 1, 1])]
+    holder = {}
+    compiled = torch.compile(
+        lambda v: hp.adjoint(holder["chain"], v), fullgraph=fullgraph, backend="eager"
+    )
+    for chain in (*given, given[0]):
+        holder["chain"] = chain
+        torch.testing.assert_close(compiled(x), hp.adjoint(chain, x))
 
 
 # ------------------------------------------------------------------ long inputs

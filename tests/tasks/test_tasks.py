@@ -31,8 +31,9 @@ NAMES = set(task_names())
 def comparisons(text):
     """Return the lines of a module that do something else with the name of a task than state it.
 
-    A name is stated as the default of a parameter or class attribute `task`, as the argument
-    `task=`, or as the argument of `find_task`, also one of two by a condition.
+    A name is stated as the default of a parameter or class attribute `task`, in the class attribute
+    `tasks`, as the argument `task=`, or as the argument of `find_task`, also one of two by a
+    condition.
     """
     tree = ast.parse(text)
     stated, parent, lines = set(), {}, set()
@@ -43,6 +44,10 @@ def comparisons(text):
             isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == "task"
         ):
             stated.add(node.value)
+        elif isinstance(node, ast.ClassDef):
+            lists = [one for one in node.body if isinstance(one, ast.Assign)]
+            lists = [one.value for one in lists if getattr(one.targets[0], "id", "") == "tasks"]
+            stated.update(name for one in lists for name in one.elts)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "find_task":
             stated.update(node.args)
         elif isinstance(node, ast.arguments):
@@ -92,6 +97,7 @@ def test_a_comparison_is_found(line):
         'def f(task="classification"): "regression or classification"',
         'def f(x, *, task: str = "classification"): pass',
         'class A:\n task: str = "classification"',
+        'class A:\n tasks = ("classification", "regression")',
         'Graphs(task="classification")',
         'find_task("classification" if whole else "regression")',
         'find_task(task or "regression")',

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 import warnings
 from contextlib import nullcontext
 from dataclasses import replace
@@ -24,7 +25,13 @@ from haarpool.nn.standardize import Standardize
 from haarpool.tasks import Scale
 from haarpool.training import minibatches
 from haarpool.training.config import RunConfig
-from haarpool.training.devices import CPU, ProcessGroup, find_device, join_process_group
+from haarpool.training.devices import (
+    CPU,
+    ProcessGroup,
+    deterministic,
+    find_device,
+    join_process_group,
+)
 from haarpool.training.loop import Progress, Trainer
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.padded_step import PaddedStep
@@ -151,7 +158,6 @@ def fake_cuda(monkeypatch):
     }
     for name, fake in fakes.items():
         monkeypatch.setattr(torch.cuda, name, fake)
-    monkeypatch.setattr(PaddedStep, "_failed", None)
     return SimpleNamespace(**fakes)
 
 
@@ -173,6 +179,8 @@ def test_training_continues_after_a_failed_capture(fake_cuda):
     other._padded_step(16)._on_gpu = True
     other.run_epoch(lambda: None)
     assert fake_cuda.graph.call_count == 1
+    assert run.group.captures.failed
+    assert not rings_run("cpu").group.captures.failed
 
 
 def test_graphs_captured_before_are_not_replayed_after_a_failed_capture(fake_cuda):
@@ -560,6 +568,19 @@ def test_teams_and_devices(monkeypatch):
         assert (team.rank, team.size, team.is_main) == (0, 1, True)
     three = [ProcessGroup(rank, 3).local_part(np.arange(10)) for rank in range(3)]
     assert sorted(np.concatenate(three)) == list(range(10))
+
+
+@pytest.mark.parametrize("algorithms", [True, False])
+@pytest.mark.parametrize("value", [None, ":16:8"])
+def test_the_environment_is_restored_after_training_on_a_gpu(value, algorithms, monkeypatch):
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    if value is not None:
+        monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", value)
+    with deterministic(torch.device("cuda"), algorithms=algorithms):
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == (value or ":4096:8")
+        assert torch.are_deterministic_algorithms_enabled() == algorithms
+    assert os.environ.get("CUBLAS_WORKSPACE_CONFIG") == value
+    assert not torch.are_deterministic_algorithms_enabled()
 
 
 def test_settings_are_a_value():

@@ -8,7 +8,8 @@ from torch_geometric.loader import DataLoader
 
 from haarpool import HaarPoolError, precompute
 from haarpool.data import AddHaarChain
-from haarpool.haar.chain_tensors import ChainTensors, JoinedTensors
+from haarpool.haar.chain_tensors import ChainTensors
+from haarpool.haar.joining import JoinedTensors
 from haarpool.haar.operators import analysis, synthesis
 from haarpool.nn import AddEigenModes, build_model
 from haarpool.training import minibatches

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -94,7 +93,7 @@ def _measure(one: Run, epochs: dict[str, Action], settings: Settings) -> dict[st
     """Measure epochs under the conditions of `haarpool train`; return times per step."""
     threads = choose_threads(one.network, one.graphs, 32)
     static = one.network.has_static_shapes
-    with num_threads(threads), nullcontext() if static else deterministic(settings.device):
+    with num_threads(threads), deterministic(settings.device, algorithms=not static):
         times = measure(epochs, settings)
     steps = len(one.splits[0].train) // 32
     return {way: spent.divided_by(steps) for way, spent in times.items()}

@@ -9,8 +9,8 @@ the `measure` by which the members of a cluster count.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from typing import Any, NamedTuple, get_args
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from haarpool._files import Arrays, read_arrays, unreadable, write_arrays
 from haarpool._types import Floats, Ints, Measure, Order
 from haarpool._validate import choice
 from haarpool.chains.adjacency import (
@@ -33,8 +34,10 @@ from haarpool.chains.chain_checks import (
     checked_parents,
     read_only,
 )
-from haarpool.chains.chain_html import chain_html
+from haarpool.chains.graph_batch import GraphBatch
 from haarpool.errors import HaarPoolError
+
+FORMAT = 1  # of the files that `Chain.save` writes
 
 
 class Members(NamedTuple):
@@ -58,6 +61,9 @@ class Chain:
             index.
         measure: "children": all members of a cluster count the same, as in the paper; "mass": a
             member counts by the number of nodes of G_0 below it.
+        input_graph: G_0, or `None` if the chain does not know it.
+        coarse: The graphs of levels 1, 2, ... that are known already, with self-loops, each as a
+            batch of one; they are neither compared nor pickled.
 
     Example:
         >>> chain = Chain.from_parents([[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]])
@@ -70,7 +76,8 @@ class Chain:
     parents: tuple[Ints, ...]
     order: Order = "index"
     measure: Measure = "children"
-    _input_graph: sparse.csr_array | None = None
+    input_graph: sparse.csr_array | None = None
+    coarse: tuple[GraphBatch, ...] = ()
 
     @classmethod
     def from_parents(
@@ -101,7 +108,7 @@ class Chain:
         choice("order", self.order, get_args(Order))
         choice("measure", self.measure, get_args(Measure))
         object.__setattr__(self, "parents", checked_parents(self.parents))
-        check_input_graph(self._input_graph, self.sizes[0], self.order)
+        check_input_graph(self.input_graph, self.sizes[0], self.order)
 
     @property
     def num_levels(self) -> int:
@@ -116,7 +123,7 @@ class Chain:
     @property
     def has_graph(self) -> bool:
         """Whether the chain knows its graph, which `adjacency` requires."""
-        return self._input_graph is not None
+        return self.input_graph is not None
 
     @cached_property
     def is_filtration(self) -> bool:
@@ -146,26 +153,22 @@ class Chain:
             [[2.0, 2.0], [2.0, 2.0]]
         """
         level = self.check_level(level)
-        graph = self._graphs[level].copy()
+        graph = self.graphs[level].copy()
         return graph if self_loops else without_self_loops(graph)
 
     @cached_property
-    def _graphs(self) -> tuple[sparse.csr_array, ...]:
-        """The graphs of all levels, with self-loops."""
-        if self._input_graph is None:
+    def graphs(self) -> tuple[sparse.csr_array, ...]:
+        """The graphs of all levels, with self-loops; do not change them."""
+        if self.input_graph is None:
             raise HaarPoolError(
                 "a chain that knows its graph",
                 "a chain made from parents alone",
                 "pass adjacency= to Chain.from_parents",
             )
-        graphs = [self._input_graph, *self._derived.pop("coarse_graphs", list)()]
+        graphs = [self.input_graph, *(batch.adjacency for batch in self.coarse)]
         for parent in self.parents[len(graphs) - 1 :]:
             graphs.append(coarse_graph(graphs[-1], parent))
         return tuple(graphs)
-
-    def _keep_coarse_graphs(self, graphs: Callable[[], list[sparse.csr_array]]) -> None:
-        """Keep coarse graphs of levels 1, 2, ... that are known; `graphs()` returns them."""
-        self._derived["coarse_graphs"] = graphs
 
     def mass(self, level: int) -> Ints:
         """Return the number of nodes of G_0 below each node of level j, shape (N_j,)."""
@@ -188,7 +191,7 @@ class Chain:
     def _orderings(self) -> tuple[Ints, ...]:
         if self.order == "index":
             return tuple(read_only(np.arange(size)) for size in self.sizes)
-        return tuple(read_only(nodes_by_degree(graph)) for graph in self._graphs)
+        return tuple(read_only(nodes_by_degree(graph)) for graph in self.graphs)
 
     def members(self, level: int) -> Members:
         """Return the nodes of a level, cluster by cluster.
@@ -211,14 +214,10 @@ class Chain:
         start = np.concatenate([[0], np.cumsum(np.bincount(cluster_rank))])
         return Members(nodes[np.argsort(cluster_rank, kind="stable")], start, clusters)
 
-    @cached_property
-    def _derived(self) -> dict[Any, Any]:
-        """Values that other modules compute from the chain and keep with it, such as plans."""
-        return {}
-
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the fields only, not the values that are computed from them."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """Pickle what decides the chain, not the values that are computed from it."""
+        names = ("parents", "order", "measure", "input_graph")
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -230,7 +229,7 @@ class Chain:
         content = hashlib.sha256(repr((self.sizes, self.order, self.measure)).encode())
         for parent in self.parents:
             content.update(parent.astype("<i8").tobytes())
-        if (graph := self._input_graph) is not None:
+        if (graph := self.input_graph) is not None:
             content.update(graph.indptr.astype("<i8").tobytes())
             content.update(graph.indices.astype("<i8").tobytes())
             content.update(graph.data.astype("<f8").tobytes())
@@ -249,20 +248,57 @@ class Chain:
         return f"Chain({' -> '.join(map(str, self.sizes))}{measure})"
 
     def _repr_html_(self) -> str:
-        return chain_html(self)
+        """Return a table with the nodes, and if the graph is known the edges, of each level."""
+        names = ["level", "nodes", "children (min–max)"]
+        counts = [np.bincount(parent) for parent in self.parents]
+        children = ["–", *(f"{count.min()}–{count.max()}" for count in counts)]
+        rows = [[level, size, children[level]] for level, size in enumerate(self.sizes)]
+        if self.has_graph:
+            names.append("edges")
+            for level, row in enumerate(rows):
+                row.append(self.adjacency(level).nnz // 2)
+        head = "".join(f"<th>{name}</th>" for name in names)
+        body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+        caption = repr(self).replace("->", "&rarr;")
+        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>"
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the chain to one `.npz` file; an error leaves an earlier file unchanged."""
-        from haarpool.chains.chain_io import save_chain
-
-        save_chain(self, path)
+        arrays: Arrays = {
+            "format": np.array(FORMAT),
+            "digest": np.array(self.digest),
+            "order": np.array(self.order),
+            "measure": np.array(self.measure),
+            "sizes": np.array(self.sizes),
+            "parents": np.concatenate(self.parents),
+        }
+        if (graph := self.input_graph) is not None:
+            arrays |= {"weights": graph.data, "indices": graph.indices, "indptr": graph.indptr}
+        write_arrays(path, arrays)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Chain:
         """Read a chain that `save` wrote, and check it as `from_parents` does."""
-        from haarpool.chains.chain_io import load_chain
-
-        return load_chain(path)
+        arrays = read_arrays(path)
+        try:
+            if arrays["format"] != FORMAT:
+                raise ValueError(f"format {arrays['format']}, this version reads {FORMAT}")
+            sizes = arrays["sizes"]
+            graph = None
+            if "weights" in arrays:
+                matrix = (arrays["weights"], arrays["indices"], arrays["indptr"])
+                graph = sparse.csr_array(matrix, shape=(sizes[0], sizes[0]))
+            chain = Chain.from_parents(
+                np.split(arrays["parents"], np.cumsum(sizes[:-1])[:-1]),
+                adjacency=graph,
+                order=str(arrays["order"]),  # type: ignore[arg-type]  # from_parents checks it
+                measure=str(arrays["measure"]),  # type: ignore[arg-type]  # and this
+            )
+            if str(arrays["digest"]) != chain.digest:
+                raise ValueError("the content does not match its digest")
+            return chain
+        except (KeyError, ValueError, TypeError, IndexError) as error:
+            raise unreadable(path, error) from error
 
 
 def check_chain(value: Any) -> None:

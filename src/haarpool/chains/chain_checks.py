@@ -48,51 +48,44 @@ def checked_parents(parents: Any) -> tuple[Ints, ...]:
         raise HaarPoolError(
             "at least one parent vector", "none", "pass one vector of cluster ids per step"
         )
-    checked: list[Ints] = []
-    size = None
+    checked, children = list[Ints](), np.zeros(0, np.int64)
     for j, vector in enumerate(vectors):
-        parent, size = _checked_parent(vector, j, size)
-        checked.append(parent)
+        parent = as_array(vector, f"parents[{j}]")
+        if parent.ndim != 1 or parent.size == 0:
+            raise HaarPoolError(
+                f"parents[{j}] as a vector with one cluster id per node",
+                f"shape {parent.shape}",
+                "pass a list of one-dimensional arrays, none of them empty, one per step",
+            )
+        if parent.dtype.kind not in "iu":
+            raise HaarPoolError(
+                f"integer cluster ids in parents[{j}]",
+                f"dtype {parent.dtype}",
+                "convert with .astype(int) if the values are whole numbers",
+            )
+        if j > 0 and len(parent) != len(children):
+            raise HaarPoolError(
+                f"parents[{j}] of length {len(children)}, the number of clusters of step {j - 1}",
+                f"length {len(parent)}",
+                "give every cluster of the previous step one parent",
+            )
+        smallest, largest = int(parent.min()), int(parent.max())
+        if smallest < 0 or largest >= len(parent):
+            raise HaarPoolError(
+                f"cluster ids in 0..{len(parent) - 1} in parents[{j}] (at most as many clusters "
+                "as nodes)",
+                f"ids from {smallest} to {largest}",
+                _RENUMBER,
+            )
+        children = np.bincount(parent)
+        if children.min() == 0:
+            raise HaarPoolError(
+                f"cluster ids without gaps in parents[{j}]",
+                f"no node in cluster {children.argmin()} (largest id {largest})",
+                _RENUMBER,
+            )
+        checked.append(read_only(parent.astype(np.int64)))  # a copy
     return tuple(checked)
-
-
-def _checked_parent(vector: Any, j: int, size: int | None) -> tuple[Ints, int]:
-    """Check one parent vector; `size` is N_j, or `None` in the first step. Also return N_{j+1}."""
-    parent = as_array(vector, f"parents[{j}]")
-    if parent.ndim != 1 or parent.size == 0:
-        raise HaarPoolError(
-            f"parents[{j}] as a vector with one cluster id per node",
-            f"shape {parent.shape}",
-            "pass a list of one-dimensional arrays, none of them empty, one per step",
-        )
-    if parent.dtype.kind not in "iu":
-        raise HaarPoolError(
-            f"integer cluster ids in parents[{j}]",
-            f"dtype {parent.dtype}",
-            "convert with .astype(int) if the values are whole numbers",
-        )
-    if size is not None and len(parent) != size:
-        raise HaarPoolError(
-            f"parents[{j}] of length {size}, the number of clusters of step {j - 1}",
-            f"length {len(parent)}",
-            "give every cluster of the previous step one parent",
-        )
-    smallest, largest = int(parent.min()), int(parent.max())
-    if smallest < 0 or largest >= len(parent):
-        raise HaarPoolError(
-            f"cluster ids in 0..{len(parent) - 1} in parents[{j}] (at most as many clusters as "
-            "nodes)",
-            f"ids from {smallest} to {largest}",
-            _RENUMBER,
-        )
-    children = np.bincount(parent)
-    if children.min() == 0:
-        raise HaarPoolError(
-            f"cluster ids without gaps in parents[{j}]",
-            f"no node in cluster {children.argmin()} (largest id {largest})",
-            _RENUMBER,
-        )
-    return read_only(parent.astype(np.int64)), len(children)  # a copy
 
 
 def checked_level(level: int, highest: int, owner: str) -> int:

@@ -80,11 +80,10 @@ def build_chain(
     columns = None if features is None else as_features(features, adjacency.shape[0], recipe)
     coarse: list[GraphBatch] = []
     (steps,) = coarsen(GraphBatch.of(adjacency), recipe, columns, coarse)
-    chain = Chain(tuple(steps.parents), recipe.order, recipe.measure, adjacency)
     # Sums of whole numbers do not depend on their order; others may differ in the last bit.
-    if (adjacency.data % 1 == 0).all() and adjacency.data.sum() < 2**53:
-        chain._keep_coarse_graphs(lambda: [batch.adjacency for batch in coarse])
-    return chain
+    exact = (adjacency.data % 1 == 0).all() and adjacency.data.sum() < 2**53
+    known = tuple(coarse) if exact else ()
+    return Chain(tuple(steps.parents), recipe.order, recipe.measure, adjacency, known)
 
 
 class Steps(NamedTuple):

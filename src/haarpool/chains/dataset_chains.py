@@ -108,24 +108,22 @@ class Chains(Sequence[Chain]):
             [Chain(12 -> 6 -> 2 -> 2)]
         """
         for block in self._blocks:
-            levels: list[list[Ints]] = []
-            nodes: list[int] = []  # number of nodes so far, on the level above
-            for g, key in enumerate(block.keys):
-                parents, _ = unpack(self._packed[key])
-                levels = levels or [[] for _ in range(len(parents) + 1)]
-                nodes = nodes or [0] * len(parents)
-                if len(parents) != len(nodes):
-                    raise HaarPoolError(
-                        "chains with the same number of levels",
-                        f"{len(nodes)} and {len(parents)}",
-                        "pass num_levels= to precompute",
-                    )
-                for j, parent in enumerate(parents):
-                    levels[j].append(parent + nodes[j])
-                    nodes[j] += int(parent.max()) + 1
-                levels[-1].append(np.full(int(parents[-1].max()) + 1, g))
-            joined = tuple(np.concatenate(level) for level in levels)
-            yield Chain(joined, self.recipe.order, self.recipe.measure, block.batch.adjacency)
+            steps = [unpack(self._packed[key])[0] for key in block.keys]
+            if len(numbers := {len(parents) for parents in steps}) > 1:
+                raise HaarPoolError(
+                    "chains with the same number of levels",
+                    " and ".join(map(str, sorted(numbers))),
+                    "pass num_levels= to precompute",
+                )
+            forest, sizes = list[Ints](), block.batch.sizes
+            for parents in zip(*steps, strict=True):
+                num_clusters = np.array([parent.max() + 1 for parent in parents])
+                first = np.cumsum(num_clusters) - num_clusters
+                forest.append(np.concatenate(parents) + np.repeat(first, sizes))
+                sizes = num_clusters
+            forest.append(np.repeat(np.arange(len(sizes)), sizes))
+            graph = block.batch.adjacency
+            yield Chain(tuple(forest), self.recipe.order, self.recipe.measure, graph)
 
     def quality(self) -> list[StepQuality]:
         """Return the quality of the clusters of each level, as means over all graphs."""

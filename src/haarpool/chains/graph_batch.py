@@ -28,8 +28,11 @@ SMALL = 128  # nodes; a single graph up to this size is stored as a dense matrix
 class GraphBatch(Sequence[sparse.csr_array]):
     """Graphs as one block-diagonal matrix.
 
+    Args:
+        matrix: (N, N) CSR array of all graphs together, or the dense matrix of one small graph.
+        start: (number of graphs + 1,) first node of each graph, and the number of all nodes.
+
     Attributes:
-        adjacency: (N, N) CSR array of all graphs together.
         start: (number of graphs + 1,) graph g has the nodes start[g], ..., start[g + 1] - 1.
         sizes: (number of graphs,) number of nodes of each graph.
 
@@ -43,13 +46,13 @@ class GraphBatch(Sequence[sparse.csr_array]):
         (2, array([[1.]]))
     """
 
-    def __init__(self, adjacency: sparse.csr_array, start: Ints) -> None:
-        self.adjacency = adjacency
-        self._set_start(start)
-
-    def _set_start(self, start: Ints) -> None:
+    def __init__(self, matrix: sparse.csr_array | Floats, start: Ints) -> None:
         self.start = start
         self.sizes = start[1:] - start[:-1]
+        if isinstance(matrix, np.ndarray):
+            self.dense = matrix
+        else:
+            self.adjacency = matrix
 
     @classmethod
     def of(cls, adjacency: sparse.csr_array) -> GraphBatch:
@@ -110,25 +113,17 @@ class GraphBatch(Sequence[sparse.csr_array]):
         ids[nodes] = cluster(selected) + shift
 
     @cached_property
+    def adjacency(self) -> sparse.csr_array:
+        """(N, N) CSR array of all graphs together; that of a dense graph is built on demand."""
+        return sparse.csr_array(self.dense)
+
+    @cached_property
     def dense(self) -> Floats | None:
         """The dense adjacency matrix, if the batch is one small graph."""
         if len(self) > 1 or self.start[-1] > SMALL:
             return None
         matrix: Floats = self.adjacency.toarray()
         return matrix
-
-
-class DenseGraphBatch(GraphBatch):
-    """A batch of one small graph; the sparse matrix is only built on demand, because it is slow."""
-
-    def __init__(self, dense: Floats) -> None:
-        self.dense = dense
-        self._set_start(np.array([0, len(dense)]))
-
-    @cached_property
-    def adjacency(self) -> sparse.csr_array:
-        """The adjacency matrix as a CSR array."""
-        return sparse.csr_array(self.dense)
 
 
 def as_graph_batch(
@@ -180,7 +175,7 @@ def coarse_batch(batch: GraphBatch, parent: Ints, start: Ints) -> GraphBatch:
         size = int(start[-1])
         pairs = (parent * size)[:, None] + parent
         table = np.bincount(pairs.ravel(), batch.dense.ravel(), size**2)
-        return DenseGraphBatch(table.reshape(size, size).astype(np.float64, copy=False))
+        return GraphBatch(table.reshape(size, size).astype(np.float64, copy=False), start)
     sizes = start[1:] - start[:-1]
     if sizes.max() > MAX_TABLE:
         return GraphBatch(coarse_graph(batch.adjacency, parent), start)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from haarpool.cli.chain_arguments import cluster_features, recipes
 from haarpool.cli.loading import load_for
-from haarpool.cli.parser import DATASET, add_full_recipe, add_output, new_command
+from haarpool.cli.parser import add_full_recipe, add_output, new_command
 from haarpool.cli.terminal import progress_option, terminal_width, wrap
+from haarpool.datasets.readers.registry import sources
 from haarpool.errors import HaarPoolError
 
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ def add_command(commands: Any) -> None:
         "compute the chains of a dataset and store them in the cache",
         "chain NCI1 --method spectral --levels 3 --jobs 2 --stats",
     )
-    command.set_defaults(run=run, loads=("haarpool.chains.dataset_chains", "haarpool.datasets"))
-    command.add_argument("dataset", metavar="DATASET", help=DATASET)
+    command.set_defaults(
+        run=run, loads=("haarpool.chains.dataset_chains", "haarpool.datasets.reading")
+    )
+    command.add_argument("dataset", metavar="DATASET", help=sources())
     command.add_argument(
         "--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)"
     )
@@ -49,13 +52,12 @@ def run(arguments: Namespace) -> None:
     """Compute the chains and print how many there are."""
     from haarpool.chains.dataset_chains import precompute
     from haarpool.chains.workers import connected
-    from haarpool.datasets import find_dataset, read_graphs
+    from haarpool.datasets import read_graphs
 
     if arguments.address and not arguments.backend:
         raise HaarPoolError("--backend together with --address", "none", "add --backend dask")
     methods = recipes(arguments)  # checks all of them before the first one is computed
-    find_dataset(arguments.dataset, arguments.root, download=False)  # errors before torch
-    load_for(arguments.dataset, arguments)
+    load_for(arguments.dataset, arguments.root, arguments)
     graphs = read_graphs(arguments.dataset, arguments.root)
     features = cluster_features(arguments, graphs)
     results = {}

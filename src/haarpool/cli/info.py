@@ -7,13 +7,13 @@ import os
 import platform
 from argparse import Namespace
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from haarpool import __version__
 from haarpool.cli.loading import load_for, load_modules
-from haarpool.cli.parser import DATASET, add_data, new_command, target_columns
+from haarpool.cli.parser import add_data, new_command, target_columns
 from haarpool.cli.terminal import wrap
+from haarpool.datasets.readers.registry import sources
 
 _PACKAGES = (
     "haarpool", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit", "grakel",
@@ -26,8 +26,8 @@ def add_command(commands: Any) -> None:
     """Declare the arguments."""
     summary = "print dataset statistics, or installed versions and devices"
     command = new_command(commands, "info", summary, "info NCI1")
-    command.set_defaults(run=run, loads=("haarpool.datasets",))
-    command.add_argument("source", metavar="DATASET", nargs="?", help=DATASET)
+    command.set_defaults(run=run, loads=("haarpool.datasets.reading",))
+    command.add_argument("source", metavar="DATASET", nargs="?", help=sources())
     add_data(command, labels=True)
     command.add_argument("--json", action="store_true", help="print JSON")
 
@@ -49,11 +49,11 @@ def run(arguments: Namespace) -> None:
 
 
 def _dataset(arguments: Namespace) -> dict[str, Any]:
-    from haarpool.datasets import find_dataset, read_graphs, summary
+    from haarpool.datasets import read_graphs
     from haarpool.datasets.encoding import Encoding
+    from haarpool.datasets.summary import summary
 
-    find_dataset(arguments.source, arguments.root, download=False)  # errors before torch
-    load_for(arguments.source, arguments)
+    load_for(arguments.source, arguments.root, arguments)
     names = ("source", "root", "task", "smiles", "strict")
     read = {name: getattr(arguments, name) for name in names}
     targets, columns = target_columns(arguments)
@@ -92,6 +92,8 @@ def _datasets(root: str | None) -> dict[str, Any]:
 
 
 def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return __version__ if name == "haarpool" else version(name)
     except PackageNotFoundError:

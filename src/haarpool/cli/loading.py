@@ -47,15 +47,17 @@ def load_modules(modules: Iterable[str], arguments: Namespace) -> None:
                 _clear_line()
 
 
-def load_for(source: str | None, arguments: Namespace) -> None:
-    """Import what a dataset needs: torch for a `.pt` file.
+def load_for(source: str, root: str | None, arguments: Namespace) -> None:
+    """Find a dataset, then import what its reader needs: errors come before torch.
 
     Args:
         source: The dataset.
+        root: Folder that holds datasets.
         arguments: Arguments of the command.
     """
-    if str(source).lower().endswith(".pt"):
-        load_modules(("torch", "torch_geometric.data"), arguments)
+    from haarpool.datasets import find_source
+
+    load_modules(find_source(source, root, download=False).reader.modules, arguments)
 
 
 @contextmanager

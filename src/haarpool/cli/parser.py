@@ -15,7 +15,6 @@ COMMANDS = (
     "train", "predict", "report", "info", "chain", "methods", "plot", "bench", "reproduce",
     "cache", "completion",
 )  # fmt: skip
-DATASET = "dataset name, folder or zip in TU layout, CSV file with SMILES, or .pt list of Data"
 
 _EXAMPLES = """examples:
   haarpool train MUTAG --repeats 10
@@ -99,18 +98,18 @@ def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
     data.add_argument("--strict", action="store_true", help=f"stop at {stops}; default: warn")
 
 
-def target_columns(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Return the columns of `--target`, and all columns of a CSV file besides SMILES.
+def target_columns(arguments: argparse.Namespace) -> tuple[list[str], list[str] | None]:
+    """Return the columns of `--target`, and all columns of a table besides SMILES.
 
-    Without `--target`, the target is that of `default_target`.
+    Without `--target`, the target is the only column.
     """
-    from haarpool.datasets import columns_to_predict, default_target
+    from haarpool.datasets import columns_to_predict
 
     columns = columns_to_predict(arguments.source, arguments.root, smiles=arguments.smiles)
     if not arguments.targets:
-        return default_target(columns), columns
+        return (columns if columns and len(columns) == 1 else []), columns
     text = arguments.targets.strip()
-    if text in columns:  # the name of one column may contain commas
+    if columns and text in columns:  # the name of one column may contain commas
         return [text], columns
     return [name.strip() for name in text.split(",") if name.strip()], columns
 

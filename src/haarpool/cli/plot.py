@@ -6,7 +6,8 @@ from argparse import Namespace
 from typing import Any
 
 from haarpool.cli.chain_arguments import cluster_features, recipes
-from haarpool.cli.parser import DATASET, add_full_recipe, new_command
+from haarpool.cli.parser import add_full_recipe, new_command
+from haarpool.datasets.readers.registry import sources
 from haarpool.errors import HaarPoolError
 
 
@@ -17,8 +18,8 @@ def add_command(commands: Any) -> None:
     figures = plot.add_subparsers(title="figures", metavar="FIGURE", required=True)
     summary = "draw the levels of a chain side by side, clusters in colour"
     command = new_command(figures, "chain", summary, example)
-    command.set_defaults(run=run, loads=("haarpool.plot", "haarpool.datasets"))
-    command.add_argument("dataset", metavar="DATASET", help=DATASET)
+    command.set_defaults(run=run, loads=("haarpool.plot", "haarpool.datasets.reading"))
+    command.add_argument("dataset", metavar="DATASET", help=sources())
     command.add_argument(
         "--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)"
     )

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from haarpool._text import safe_cells
 from haarpool.cli.loading import load_modules
-from haarpool.cli.parser import DATASET, add_data, new_command
+from haarpool.cli.parser import add_data, new_command
 from haarpool.cli.terminal import progress_option
+from haarpool.datasets.readers.registry import sources
 from haarpool.errors import HaarPoolError
 
 if TYPE_CHECKING:
@@ -31,12 +32,12 @@ def add_command(commands: Any) -> None:
         "predict with a trained model",
         "predict runs/MUTAG-1 new.csv --out predictions.csv",
     )
-    loads = ("haarpool.datasets", "haarpool.training.run_folder")
+    loads = ("haarpool.datasets.reading", "haarpool.training.run_folder")
     # A table: where stdout is no terminal, it is written as it is.
     command.set_defaults(run=run, loads=loads, writes_data=True)
     command.add_argument("run_folder", metavar="RUN", help="folder that `haarpool train` wrote")
     command.add_argument(
-        "input", metavar="INPUT", nargs="?", help=f"{DATASET} (default: the dataset of the run)"
+        "input", metavar="INPUT", nargs="?", help=f"{sources()} (default: the dataset of the run)"
     )
     add_data(command, labels=False)
     output = command.add_argument_group("output")
@@ -48,13 +49,12 @@ def add_command(commands: Any) -> None:
 def run(arguments: Namespace) -> None:
     """Write one row per graph."""
     from haarpool._progress import show_progress
-    from haarpool.datasets import find_dataset, stream_graphs
+    from haarpool.datasets import stream_graphs
     from haarpool.training.run_folder import RunFolder
 
     folder = RunFolder.open(arguments.run_folder)
     folder.check_complete()
-    source, root, smiles = _input(arguments, folder)
-    find_dataset(source, root, download=False)  # errors before torch is imported
+    source, root, smiles = _input(arguments, folder)  # errors before torch is imported
     load_modules(("torch", "haarpool.training.trained_model"), arguments)
     from haarpool.training.devices import find_device
     from haarpool.training.trained_model import load_model
@@ -82,6 +82,7 @@ def run(arguments: Namespace) -> None:
 
 def _input(arguments: Namespace, folder: RunFolder) -> tuple[str, str | None, str | None]:
     """Return the source, root and column of SMILES to read, by default those of the run."""
+    from haarpool.datasets import find_source
     from haarpool.training.run_folder import CONFIG
 
     try:
@@ -93,7 +94,8 @@ def _input(arguments: Namespace, folder: RunFolder) -> tuple[str, str | None, st
         if "source" not in trained_on:
             raise HaarPoolError("an INPUT to predict", "none", "name a dataset or a file")
         source, root = trained_on["source"], root or trained_on.get("root")
-    if smiles is None and str(source).lower().endswith((".csv", ".tsv")):
+    reader = find_source(source, root, download=False).reader
+    if smiles is None and "smiles" in reader.options:
         smiles = trained_on.get("smiles")
     return source, root, smiles
 

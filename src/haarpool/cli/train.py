@@ -18,7 +18,6 @@ from haarpool.cli.chain_arguments import chain_parameters, named_values
 from haarpool.cli.flags import add_settings, setting_flag
 from haarpool.cli.loading import load_modules
 from haarpool.cli.parser import (
-    DATASET,
     add_data,
     add_output,
     add_recipe,
@@ -26,6 +25,7 @@ from haarpool.cli.parser import (
     target_columns,
 )
 from haarpool.cli.terminal import print_note, progress_option, wrap
+from haarpool.datasets.readers.registry import sources
 from haarpool.errors import HaarPoolError
 from haarpool.training.config import RunConfig
 from haarpool.training.presets import BEST, PRESETS, preset
@@ -50,9 +50,15 @@ def add_command(commands: Any) -> None:
         "train, evaluate and save a model",
         "train NCI1 --arch 3GIN64-HP-GIN64-SUM-FC64 --repeats 10 --out runs/nci1",
     )
-    loads = ("haarpool.chains.clustering", "haarpool.datasets", "haarpool.training.run_folder")
+    loads = (
+        "haarpool.chains.clustering",
+        "haarpool.datasets.reading",
+        "haarpool.training.run_folder",
+    )
     command.set_defaults(run=run, loads=loads)
-    command.add_argument("source", metavar="DATASET", nargs="?", help=f"{DATASET} (default: MUTAG)")
+    command.add_argument(
+        "source", metavar="DATASET", nargs="?", help=f"{sources()} (default: MUTAG)"
+    )
     add_data(command, labels=True)
     network = command.add_argument_group("network")
     network.add_argument(
@@ -343,24 +349,16 @@ def _tied(text: str) -> Any:
 def _read_arguments(arguments: Namespace) -> dict[str, Any]:
     """Return the arguments of `read_graphs`, with absolute paths: a run may be resumed anywhere."""
     from haarpool.datasets import local_source
-    from haarpool.datasets.locations import TABLES
 
     read = {name: getattr(arguments, name) for name in READING}
     read["targets"], columns = target_columns(arguments)
-    if len(columns) > 1 and not read["targets"]:
-        raise HaarPoolError(
-            f"a column of {read['source']} to predict",
-            f"{len(columns):,} besides SMILES: {shorten(columns)}",
-            "choose with targets=COLUMN, or several with targets=COLUMN,COLUMN",
-        )
+    if columns is not None and not read["targets"]:
+        got, remedy = "no column besides SMILES", "add a column of labels to the file"
+        if columns:
+            got = f"{len(columns):,} besides SMILES: {shorten(columns)}"
+            remedy = "choose with targets=COLUMN, or several with targets=COLUMN,COLUMN"
+        raise HaarPoolError(f"a column of {read['source']} to predict", got, remedy)
     path = local_source(read["source"], read["root"])
-    is_table = path is not None and path.suffix.lower() in TABLES
-    if is_table and not columns and not read["targets"]:
-        raise HaarPoolError(
-            f"a column of {read['source']} to predict",
-            "no column besides SMILES",
-            "add a column of labels to the file",
-        )
     if path is not None:
         read["source"] = str(path)
     if read["root"] is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
 
@@ -164,12 +165,12 @@ class Encoding:
     @property
     def real_nodes(self) -> tuple[int, ...]:
         """Columns of `encode` with real numbers, which networks standardise."""
-        return _real(self.nodes)
+        return tuple(start + c for start, part in _starts(self.nodes) for c in part.real)
 
     @property
     def real_edges(self) -> tuple[int, ...]:
         """Columns of `encode_edges` with real numbers, which networks standardise."""
-        return _real(self.edges)
+        return tuple(start + c for start, part in _starts(self.edges) for c in part.real)
 
     @property
     def kinds(self) -> str:
@@ -196,11 +197,12 @@ class Encoding:
     def encode(self, graphs: Graphs) -> Singles:
         """Return the (N, width) features of all nodes."""
         features = np.zeros((int(graphs.start[-1]), self.width), np.float32)
-        for part, columns in _slices(self.nodes, features):
+        for start, part in _starts(self.nodes):
+            columns = features[:, start : start + part.width]
             if part.kind == "constant":
                 columns[:] = 1
             elif part.kind == "degree":
-                _set_ones(columns, np.minimum(_degree(graphs), part.width - 1))
+                columns[np.arange(len(columns)), np.minimum(_degree(graphs), part.width - 1)] = 1
             elif part.kind == "log_degree":
                 columns[:, 0] = np.log1p(_degree(graphs))
             elif part.kind == "walks":
@@ -215,7 +217,8 @@ class Encoding:
             return None
         owner = graphs.owner[graphs.edges[0]]
         features = np.zeros((graphs.edges.shape[1], self.edge_width), np.float32)
-        for part, columns in _slices(self.edges, features):
+        for start, part in _starts(self.edges):
+            columns = features[:, start : start + part.width]
             _encode(part, columns, graphs.edge_columns, graphs, owner, "edge")
         return features
 
@@ -275,28 +278,9 @@ def _degree(graphs: Graphs) -> Ints:
     return np.bincount(source[source != target], minlength=int(graphs.start[-1]))
 
 
-def _slices(
-    parts: Sequence[FeatureColumns], features: Singles
-) -> Iterator[tuple[FeatureColumns, Singles]]:
-    """Yield each part with its columns of the features, which are written in place."""
-    start = 0
-    for part in parts:
-        yield part, features[:, start : start + part.width]
-        start += part.width
-
-
-def _real(parts: Sequence[FeatureColumns]) -> tuple[int, ...]:
-    columns: list[int] = []
-    start = 0
-    for part in parts:
-        columns += [start + column for column in part.real]
-        start += part.width
-    return tuple(columns)
-
-
-def _set_ones(features: Singles, column: Ints) -> None:
-    """Set the entry of each row in the given column to one."""
-    features[np.arange(len(column)), column] = 1
+def _starts(parts: Sequence[FeatureColumns]) -> Iterator[tuple[int, FeatureColumns]]:
+    """Return the first column of each part, and the part."""
+    return zip(accumulate((part.width for part in parts), initial=0), parts, strict=False)
 
 
 def _encode(

@@ -7,25 +7,20 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any
 
-import numpy as np
-
 from haarpool._progress import ProgressOption
 from haarpool._validate import whole_number
 from haarpool.datasets.download import DownloadError
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import check_classes, check_targets
 from haarpool.datasets.locations import (
-    TABLES,
+    Found,
     Source,
     find_dataset,
+    find_here,
+    find_source,
     is_available,
-    is_download,
-    local_source,
 )
-from haarpool.datasets.rings import read_rings
-from haarpool.datasets.table import columns_besides
-from haarpool.datasets.triangles import read_triangles
-from haarpool.datasets.tu import read_tu
+from haarpool.datasets.readers.registry import readers
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 from haarpool.tasks import find_task
 
@@ -46,7 +41,7 @@ def read_graphs(
     Args:
         source: A name (any of the TU collection, "qm7", "triangles", "rings"), or the path of a
             folder or zip file in TU layout, of a `.csv` or `.tsv` file with a column of SMILES, or
-            of a `.pt` file with a list of PyG `Data`.
+            of a `.pt` file with a list of PyG `Data`; or what another reader reads.
         root: Folder that holds datasets; `find_dataset` says where else they are searched.
         task: "classification", "multilabel" (several targets with two classes each) or
             "regression"; by default what the labels look like.
@@ -63,63 +58,32 @@ def read_graphs(
         (240, 'classification', ('fused', 'linked'), ['labels'])
     """
     columns = [targets] if isinstance(targets, str) else targets
-    table: dict[str, Any] = {"smiles": smiles, "targets": columns, "strict": strict}
-    graphs = _read(source, root, task, seed=seed, progress=progress, **table)
+    options = {"smiles": smiles, "targets": columns, "strict": strict, "seed": seed}
+    graphs = _read(source, root, task, progress=progress, **options)
     return graphs if task is not None else check_classes(graphs)
 
 
 def _read(
-    source: Source,
-    root: Source | None = None,
-    task: str | None = None,
-    *,
-    labels: bool = True,
-    seed: int = 0,
-    progress: ProgressOption = None,
-    **table: Any,
+    source: Source, root: Source | None = None, task: str | None = None, **options: Any
 ) -> Graphs:
-    """Read graphs, whose task may be doubtful: predictions do not need it.
-
-    Args:
-        source: As in `read_graphs`, and so are the arguments that follow.
-        root: See there.
-        task: See there.
-        labels: False leaves labels out where they may be anything: in a list of PyG `Data`.
-        seed: See there.
-        progress: See there.
-        **table: Arguments of `read_smiles`, for CSV files.
-    """
+    """Read graphs, whose task may be doubtful: predictions do not need it."""
     kind = find_task(task)
-    path = find_dataset(source, root)
-    suffix = "" if path is None else path.suffix.lower()
-    if suffix not in TABLES and (table.get("smiles") is not None or table.get("targets")):
-        got = f"{str(source)!r} together with columns"
-        raise HaarPoolError("a CSV file", got, "leave out smiles= and targets=")
-    if kind and kind.reads_classes and kind.has_targets and suffix not in (*TABLES, ".pt"):
-        raise HaarPoolError(
-            f"a CSV file or a list of PyG Data for task={kind}",
-            f"{str(source)!r}",
-            "leave out task=",
-        )
-    if path is None and str(source).lower() == "rings":
-        return read_rings(seed, task)
-    if path is None:
-        return read_triangles(seed, task, progress=progress)
-    if suffix in TABLES:
-        from haarpool.datasets.smiles import read_smiles
+    reader, path, name = found = find_source(source, root)
+    _check_columns(found, source, options)
+    kinds = [find_task(one) for one in reader.tasks]
+    if kind and kinds and not any(map(kind.reads_like, kinds)):
+        expected = f"task={' or '.join(reader.tasks)} for {reader.phrase or reader.names[0]}"
+        raise HaarPoolError(expected, kind, "leave out task=")
+    return check_targets(reader.read(path or name, task, **reader.supported(**options)))
 
-        graphs = read_smiles(path, task=task, progress=progress, **table)
-    elif suffix == ".pt":
-        from haarpool.datasets.data_list import read_data_list
 
-        graphs = read_data_list(path, task, labels=labels)
-    elif suffix == ".mat":
-        from haarpool.datasets.qm7 import read_qm7
-
-        graphs = read_qm7(path, task)
-    else:
-        graphs = read_tu(path, task, downloaded=is_download(path))
-    return check_targets(graphs)
+def _check_columns(found: Found, source: Source, options: dict[str, Any]) -> None:
+    """Raise an error if columns are named, but the source has none."""
+    for option in ("smiles", "targets"):
+        if options.get(option) and option not in found.reader.options:
+            takes = (one.phrase for one in readers() if option in one.options)
+            got = f"{str(source)!r} together with columns"
+            raise HaarPoolError(f"a {' or '.join(takes)}", got, "leave out smiles= and targets=")
 
 
 def stream_graphs(
@@ -144,25 +108,21 @@ def stream_graphs(
         [100, 100, 40]
     """
     whole_number("block", block)
-    path = find_dataset(source, root)
-    if path is not None and path.suffix.lower() in TABLES:
-        from haarpool.datasets.smiles import stream_smiles
-
-        yield from stream_smiles(path, smiles, strict=strict, block=block)
-        return
-    graphs = _read(source, root, labels=False, smiles=smiles)
-    for first in range(0, len(graphs), block):
-        yield graphs.take(np.arange(first, min(first + block, len(graphs))))
+    reader, path, name = found = find_source(source, root)
+    _check_columns(found, source, {"smiles": smiles})
+    options = reader.supported(smiles=smiles, strict=strict, labels=False)
+    yield from map(check_targets, reader.stream(path or name, block, **options))
 
 
 def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> Graphs:
     """Convert graphs in any form.
 
     Args:
-        graphs: `Graphs`, a list of PyG `Data`, a PyG dataset, or a source of `read_graphs`. The
-            labels of a CSV file are the only column besides SMILES; none if there are several.
-        task: The task of a list or a dataset of PyG with labels, or of a CSV file; by default what
-            the labels look like.
+        graphs: `Graphs`, a source of `read_graphs`, a list of PyG `Data`, a PyG dataset, or a list
+            of other objects that a reader converts. The labels of a CSV file are the only column
+            besides SMILES; none if there are several.
+        task: The task of a list with labels, or of a CSV file; by default what the labels look
+            like.
         labels: False leaves out the labels of these, so that they may be anything.
 
     Example:
@@ -172,45 +132,38 @@ def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> G
     if isinstance(graphs, Graphs):
         return check_targets(graphs)
     if isinstance(graphs, str | PathLike):
-        if labels and (target := default_target(columns_to_predict(graphs))):
-            return _read(graphs, task=task, targets=target)
+        columns = columns_to_predict(graphs) if labels else None
+        if columns and len(columns) == 1:
+            return _read(graphs, task=task, targets=columns)
         return _read(graphs, labels=labels)
-    from haarpool.datasets.data_list import from_data_list
-
+    kinds = " or ".join(one.objects for one in readers() if one.objects)
     try:
-        data_list = list(graphs)
+        objects = list(graphs)
     except TypeError as error:
         got = f"{type(graphs).__name__}"
-        raise HaarPoolError("a list of PyG Data or a dataset", got, "put it into a list") from error
-    name = getattr(graphs, "name", "graphs")
-    if all(getattr(data, "y", None) is None for data in data_list):
-        task = None
-    return check_targets(from_data_list(data_list, name, task, labels=labels))
+        raise HaarPoolError(f"a list of {kinds} or a dataset", got, "put it into a list") from error
+    if not objects:
+        raise HaarPoolError("at least one graph", "an empty list", "pass a list of graphs")
+    for reader in readers():
+        if reader.converts(objects[0]):
+            name = getattr(graphs, "name", "graphs")
+            return check_targets(reader.convert(objects, name, task, labels=labels))
+    got = f"{type(objects[0]).__name__} in graph 0"
+    raise HaarPoolError(f"a {kinds} for each graph", got, "convert them")
 
 
 def columns_to_predict(
     source: Source, root: Source | None = None, *, smiles: str | None = None
-) -> list[str]:
-    """Return the columns of a CSV file that can be targets: all but SMILES; [] for other sources.
+) -> list[str] | None:
+    """Return the columns of a table that can be targets: all but SMILES; None for other sources.
 
     Args:
         source: As in `read_graphs`.
         root: As in `read_graphs`.
         smiles: As in `read_graphs`.
     """
-    path = local_source(source, root)
-    if path is None or path.suffix.lower() not in TABLES:
-        return []
-    return columns_besides(path, smiles)
-
-
-def default_target(columns: Sequence[str]) -> list[str]:
-    """Return what is predicted if no column is named: the only one; [] if there are several.
-
-    Args:
-        columns: The columns of `columns_to_predict`.
-    """
-    return list(columns) if len(columns) == 1 else []
+    found = find_here(source, root)
+    return found.reader.columns(found.path, smiles) if found and found.path else None
 
 
 def default_dataset(root: Source | None = None) -> str:

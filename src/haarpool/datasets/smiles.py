@@ -1,22 +1,19 @@
-"""Molecules from a CSV file with a column of SMILES, read by RDKit (extra `haarpool[chem]`)."""
+"""Molecules as graphs, from SMILES, by RDKit (extra `haarpool[chem]`)."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from haarpool._progress import ProgressOption, counted
 from haarpool._types import Floats
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.table import Row, read_rows, read_targets
+from haarpool.datasets.table import Row
 from haarpool.errors import HaarPoolError, HaarPoolWarning, import_extra
 
 MAX_LISTED = 3  # invalid SMILES that a message lists
@@ -48,60 +45,6 @@ BOND_STEREO = ("STEREOZ", "STEREOE")
 ISOTOPE = re.compile(r"\[\d")
 
 
-def read_smiles(
-    path: Path,
-    smiles: str | None = None,
-    targets: Sequence[str] = (),
-    *,
-    task: str | None = None,
-    strict: bool = False,
-    progress: ProgressOption = None,
-) -> Graphs:
-    """Read all molecules of a CSV file; a warning lists invalid SMILES, which are skipped.
-
-    Nodes are atoms without hydrogens, with `ATOM_FEATURES` in the column "atoms". Edges are bonds,
-    with the bond order as weight and `BOND_FEATURES` in the column "bonds". If there are isotopes,
-    the column "isotopes" has the mass number minus that of the most common isotope: 1 for [13C].
-
-    Args:
-        path: The file; it needs a header.
-        smiles: Column of SMILES; by default "smiles".
-        targets: Columns to predict.
-        task: The task; by default what the labels look like, see `read_targets`.
-        strict: Raise an error for invalid SMILES.
-        progress: True shows a progress bar, False hides it, None shows it on a terminal after one
-            second; a function is called with a line of text every 30 seconds.
-    """
-    rows = read_rows(path, [smiles, *targets])
-    parser = _Parser(path)
-    molecules = parser.parse(counted(rows, progress, "molecules", delay=1))
-    parser.finish(strict)
-    labels = [Row(molecule.row.line, molecule.row.cells[1:]) for molecule in molecules]
-    return replace(parser.graphs(molecules), **read_targets(targets, labels, task))
-
-
-def stream_smiles(
-    path: Path, smiles: str | None = None, *, strict: bool = False, block: int = 1024
-) -> Iterator[Graphs]:
-    """Read the molecules of a CSV file without labels, in blocks, in bounded memory.
-
-    Args:
-        path: The file; it needs a header.
-        smiles: Column of SMILES; by default "smiles".
-        strict: Raise an error at the first block with an invalid SMILES.
-        block: Lines per block.
-    """
-    rows = read_rows(path, [smiles])
-    parser = _Parser(path)
-    while block_rows := list(islice(rows, block)):
-        molecules = parser.parse(block_rows)
-        if strict and parser.num_invalid:
-            break
-        if molecules:
-            yield parser.graphs(molecules)
-    parser.finish(strict)
-
-
 def scaffolds(smiles: Sequence[str]) -> list[str]:
     """Compute the Bemis-Murcko scaffold of each molecule: its rings and the paths between them.
 
@@ -120,7 +63,7 @@ def scaffolds(smiles: Sequence[str]) -> list[str]:
         return [murcko.MurckoScaffoldSmiles(smiles=molecule) for molecule in smiles]
 
 
-class _Molecule(NamedTuple):
+class Molecule(NamedTuple):
     """A row of the file with its atoms and bonds, as ids of their kinds."""
 
     row: Row
@@ -130,9 +73,12 @@ class _Molecule(NamedTuple):
     bonds: list[int]
 
 
-class _Parser:
+class MoleculeParser:
     """Conversion of SMILES to graphs.
 
+    Nodes are atoms without hydrogens, with `ATOM_FEATURES` in the column "atoms". Edges are bonds,
+    with the bond order as weight and `BOND_FEATURES` in the column "bonds". If there are isotopes,
+    the column "isotopes" has the mass number minus that of the most common isotope: 1 for [13C].
     There are few different kinds of atoms and bonds, so features are computed once per kind.
     """
 
@@ -145,7 +91,7 @@ class _Parser:
         self.num_valid = self.num_invalid = 0
         self.listed: list[str] = []  # the first invalid SMILES
 
-    def parse(self, rows: Iterable[Row]) -> list[_Molecule]:
+    def parse(self, rows: Iterable[Row]) -> list[Molecule]:
         """Return the molecules of rows, without those that are invalid."""
         with self.base.BlockLogs():
             parsed = [self._molecule(row) for row in rows]
@@ -153,7 +99,7 @@ class _Parser:
         self.num_valid += len(molecules)
         return molecules
 
-    def _molecule(self, row: Row) -> _Molecule | None:
+    def _molecule(self, row: Row) -> Molecule | None:
         molecule = self.chem.MolFromSmiles(row.cells[0])
         if molecule is None or molecule.GetNumAtoms() == 0:
             self.num_invalid += 1
@@ -184,7 +130,7 @@ class _Parser:
                 bond.GetStereo().name if has_stereo else "STEREONONE",
             )  # fmt: skip
             bonds.append(bond_kinds.setdefault(bond_key, len(bond_kinds)))
-        return _Molecule(row, atoms, begin, end, bonds)
+        return Molecule(row, atoms, begin, end, bonds)
 
     def _cip_codes(self, molecule: Any) -> dict[int, str]:
         """Return the code of each chiral atom by its index; "" if it has none."""
@@ -223,7 +169,7 @@ class _Parser:
             text = f"{self.num_invalid} invalid SMILES in {self.path} skipped: {listed}"
             warnings.warn(text, HaarPoolWarning, stacklevel=4)
 
-    def graphs(self, molecules: Sequence[_Molecule]) -> Graphs:
+    def graphs(self, molecules: Sequence[Molecule]) -> Graphs:
         """Return the molecules that were parsed last as graphs, without labels."""
         start = np.cumsum([0, *(len(molecule.atoms) for molecule in molecules)])
         shift = np.repeat(start[:-1], [len(molecule.bonds) for molecule in molecules])

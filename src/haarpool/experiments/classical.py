@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 from haarpool._types import Floats, Ints
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.qm7 import ELEMENTS
+from haarpool.datasets.readers.qm7.molecules import ELEMENTS
 from haarpool.datasets.splits import Split
 
 Predict = Callable[[Floats], Floats]

@@ -183,12 +183,9 @@ def _largest(magnitude: Tensor, sizes: Ints, number: Ints) -> tuple[Tensor, Tens
     if len(sizes) > 1:
         graph = rows(np.arange(len(sizes)))[:, 0]
         order = order.gather(-2, graph[order].argsort(dim=-2, stable=True))
-    rank = torch.empty_like(order).scatter_(-2, order, _row_numbers(order))
+    row_numbers = torch.arange(order.shape[-2], device=order.device)[:, None].expand_as(order)
+    rank = torch.empty_like(order).scatter_(-2, order, row_numbers)
     dropped = np.where(number < sizes, begin + number, -1)
     descending = torch.nn.functional.pad(magnitude.gather(-2, order), (0, 0, 0, 1))  # row -1: zero
     cut = descending.index_select(-2, rows(dropped % (sizes.sum() + 1))[:, 0])
     return rank < rows(begin + number), cut
-
-
-def _row_numbers(like: Tensor) -> Tensor:
-    return torch.arange(like.shape[-2], device=like.device)[:, None].expand_as(like)

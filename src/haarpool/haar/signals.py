@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -13,13 +14,16 @@ from torch import Tensor
 from haarpool.chains.chain import Chain
 from haarpool.chains.chain_checks import checked_level
 from haarpool.errors import HaarPoolError
-from haarpool.haar.chain_tensors import ChainTensors
+from haarpool.haar.chain_tensors import ChainTensors, TensorDict
 
 Signal = TypeVar("Signal", Tensor, NDArray[Any])
 
+# The tensors of chains that are in use, by device; equal chains share them.
+_known: WeakKeyDictionary[Chain, dict[torch.device, ChainTensors]] = WeakKeyDictionary()
 
-def _tensors(chain: Chain | ChainTensors, device: torch.device) -> ChainTensors:
-    """Return the tensors on a device; those of a chain are built once and kept with the chain."""
+
+def tensors_of(chain: Chain | ChainTensors, device: torch.device) -> ChainTensors:
+    """Return the tensors on a device; those of a chain are built once, and die with it."""
     if isinstance(chain, ChainTensors):
         if chain.device != device:
             raise HaarPoolError(
@@ -34,16 +38,24 @@ def _tensors(chain: Chain | ChainTensors, device: torch.device) -> ChainTensors:
             f"{type(chain).__name__}",
             "build one with build_chain, Chain.from_parents or TransformPlan.from_chains",
         )
-    if device not in chain._derived:
-        _keep_tensors(chain, device)
-    tensors: ChainTensors = chain._derived[device]
-    return tensors
+    if torch.compiler.is_compiling():
+        return ChainTensors(_tensors_as_constants(chain, device))
+    return _keep_tensors(chain, device)
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]  # it uses numpy
-def _keep_tensors(chain: Chain, device: torch.device) -> None:
-    with torch.inference_mode(False):  # tensors of that mode could not be used outside of it
-        chain._derived[device] = ChainTensors.from_chains([chain], device)
+def _keep_tensors(chain: Chain, device: torch.device) -> ChainTensors:
+    known = _known.get(chain)
+    if known is None or device not in known:
+        known = _known.setdefault(chain, {})
+        with torch.inference_mode(False):  # tensors of that mode could not be used outside of it
+            known[device] = ChainTensors.from_chains([chain], device)
+    return known[device]
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _tensors_as_constants(chain: Chain, device: torch.device) -> TensorDict:
+    """Return the tensors for compiled code, since Dynamo cannot follow weak references."""
+    return dict(_keep_tensors(chain, device).tensors)
 
 
 def as_rows(
@@ -88,7 +100,7 @@ def as_rows(
         result = result.squeeze(-1) if flat else result
         return result if isinstance(x, Tensor) else result.numpy()
 
-    return _tensors(chain, tensor.device), tensor.unsqueeze(-1) if flat else tensor, back
+    return tensors_of(chain, tensor.device), tensor.unsqueeze(-1) if flat else tensor, back
 
 
 def _from_numpy(x: NDArray[Any]) -> Tensor:

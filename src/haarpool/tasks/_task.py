@@ -78,6 +78,11 @@ class Task(str):
 
     # ------------------------------------------------------------------ labels
 
+    def reads_like(self, other: Task) -> bool:
+        """Return whether another task reads labels of the same kind: classes or values."""
+        mine, theirs = ((one.reads_classes, one.has_targets) for one in (self, other))
+        return mine == theirs
+
     def label_fields(
         self, labels: NDArray[Any], classes: Sequence[str] = (), targets: Sequence[str] = ()
     ) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -15,6 +15,19 @@ from haarpool._types import Ints
 from haarpool.errors import HaarPoolError
 
 CPU = torch.device("cpu")
+CUBLAS = "CUBLAS_WORKSPACE_CONFIG"
+
+
+@dataclass
+class Captures:
+    """What is known about CUDA graphs that capture training steps on a device.
+
+    Attributes:
+        failed: Whether a capture has failed. Then random numbers in earlier captures fail too, so
+            none is replayed and no other one is tried.
+    """
+
+    failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -25,11 +38,13 @@ class ProcessGroup:
         rank: Number of this process.
         size: Number of processes.
         device: Device of this process.
+        captures: Shared by all trainers of the run.
     """
 
     rank: int = 0
     size: int = 1
     device: torch.device = CPU
+    captures: Captures = field(default_factory=Captures, compare=False, repr=False)
 
     @property
     def is_main(self) -> bool:
@@ -83,8 +98,6 @@ def join_process_group(device: str = "auto") -> Iterator[ProcessGroup]:
 
 def find_device(name: str = "auto", local_rank: int = 0) -> torch.device:
     """Return a device by name; "auto" is a GPU if there is one."""
-    # cuBLAS needs this for equal results in every run, and reads it when it starts.
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -103,18 +116,30 @@ def find_device(name: str = "auto", local_rank: int = 0) -> torch.device:
 
 
 @contextmanager
-def deterministic(device: torch.device) -> Iterator[None]:
-    """Use deterministic algorithms on a GPU, so that every run gives the same numbers."""
+def deterministic(device: torch.device, *, algorithms: bool = True) -> Iterator[None]:
+    """Let every run on a GPU give the same numbers.
+
+    Args:
+        device: The device.
+        algorithms: Use deterministic algorithms, which are slower. Networks whose sums have a fixed
+            order do not need them.
+    """
     if device.type != "cuda":
         yield
         return
     before = torch.are_deterministic_algorithms_enabled()
     only_warns = torch.is_deterministic_algorithms_warn_only_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    # cuBLAS needs this for equal results in every run, and reads it when it starts.
+    is_set = CUBLAS in os.environ
+    os.environ.setdefault(CUBLAS, ":4096:8")
+    if algorithms:
+        torch.use_deterministic_algorithms(True, warn_only=True)
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(before, warn_only=only_warns)
+        if not is_set:
+            del os.environ[CUBLAS]
 
 
 def seed_sequence(*numbers: int, member: int = 0) -> np.random.SeedSequence:

@@ -231,7 +231,7 @@ class Trainer:
             self._descend(loss)
 
         if size not in self._padded_steps:
-            self._padded_steps[size] = PaddedStep(self.batches, size, step)
+            self._padded_steps[size] = PaddedStep(self.batches, size, step, self.group.captures)
         return self._padded_steps[size]
 
     def _loss(self, output: Tensor, y: Tensor) -> Tensor:

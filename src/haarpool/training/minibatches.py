@@ -21,17 +21,17 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from haarpool._types import Ints
-from haarpool.haar.chain_tensors import (
-    START,
-    JoinedTensors,
-    TensorDict,
-    Tree,
-    is_chain_key,
-    kind_and_level,
-    weight_bits,
-)
+from haarpool.haar.building import weight_bits
+from haarpool.haar.chain_tensors import START, TensorDict, Tree, is_chain_key, kind_and_level
+from haarpool.haar.joining import DIMENSION, JoinedTensors, counted
 from haarpool.nn.neighbours import BY_SOURCE, STARTS
 
+# What the indices count that are not of chains, see `counted`.
+_COUNTED = {
+    "edge_index": ("x", "x"),
+    STARTS: ("edge_index", "edge_index"),
+    BY_SOURCE: ("edge_index",),
+}
 MAX_ROWS = 2**17  # nodes and edges of a minibatch without gradients
 _SPREAD = 4  # standard deviations of the size of a batch that a padded batch has room for
 
@@ -56,9 +56,8 @@ class Minibatches:
         lengths: dict[str, list[Ints]] = {}
         for part in parts:
             for key, value in part.tensors.items():
-                if key != START:  # zeros; a minibatch has its own
-                    tensors.setdefault(key, []).append(value.to(device))
-                    lengths.setdefault(key, []).append(part.lengths[key])
+                tensors.setdefault(key, []).append(value.to(device))
+                lengths.setdefault(key, []).append(part.lengths[key])
         self.device = torch.device(device)
         self._flat: TensorDict = {}
         self._layouts: list[_Layout] = []  # tensors with equal lengths share one
@@ -66,9 +65,10 @@ class Minibatches:
         for key, values in tensors.items():
             flat = values[0] if len(values) == 1 else torch.cat(values, _dimension(key))
             self._add(key, flat, np.concatenate(lengths[key]))
-        trees = [key for key in self._flat if kind_and_level(key)[0] == "tree"]
-        self._levels = [self._layout_of[f"haar_tree_{j}"] for j in range(len(trees))]
         self._sort_edges()
+        levels = range(self._flat[START].shape[0] - 1 if START in self._flat else 0)
+        self._levels = [self._layout_of[f"haar_tree_{j}"] for j in levels]
+        self._counted = {key: self._counted_layouts(key) for key in self._flat}
 
     @classmethod
     def of(cls, graphs: Iterable[Data], device: torch.device | str = "cpu") -> Minibatches:
@@ -83,6 +83,14 @@ class Minibatches:
                 return
         self._layout_of[key] = _Layout(lengths, self.device)
         self._layouts.append(self._layout_of[key])
+
+    def _counted_layouts(self, key: str) -> list[_Layout | None]:
+        """Return the layout that each row of an index counts, without the last rows that do not."""
+        keys = _COUNTED.get(key) or counted(key, len(self._levels) - 1)
+        layouts = [self._layout_of.get(one or "") for one in keys]
+        while layouts and layouts[-1] is None:
+            layouts.pop()
+        return layouts
 
     def _sort_edges(self) -> None:
         """Sort the edges of each graph by their target, and add the lists of neighbours."""
@@ -115,7 +123,7 @@ class Minibatches:
         chosen = np.asarray(graphs, np.int64)
         numbers = torch.from_numpy(chosen).to(self.device, non_blocking=True)
         return self._cut(
-            {id(one): one.select(numbers, int(one.lengths[chosen].sum())) for one in self._layouts}
+            {one: one.select(numbers, int(one.lengths[chosen].sum())) for one in self._layouts}
         )
 
     def take_padded(self, numbers: Tensor, capacity: Capacity) -> TensorDict:
@@ -128,27 +136,25 @@ class Minibatches:
         Returns:
             The minibatch of B + 1 graphs, of which the last fills it up.
         """
-        return self._cut(
-            {
-                id(one): one.select(numbers, total, padded=True)
-                for one, total in zip(self._layouts, capacity.totals, strict=True)
-            },
-            padded=True,
-        )
+        selections = {
+            layout: layout.select(numbers, total, padded=True)
+            for layout, total in capacity.totals.items()
+        }
+        return self._cut(selections, padded=True)
 
     def capacity(self, size: int) -> Capacity:
         """Return the capacity of padded minibatches of some number of graphs."""
-        totals: dict[int, int] = {}
+        totals: dict[_Layout, int] = {}
         above = np.zeros(len(self), np.int64)
         room = 1  # a graph for padding has one node on each level at least
         for level in reversed(self._levels):
             # Down the chain the room for padding must not shrink: `_padding_tree` needs it.
             room += _upper_bound(level.lengths - above, size)
             above = level.lengths
-            totals[id(level)] = room
+            totals[level] = room
         for layout in self._layouts:
-            totals.setdefault(id(layout), _upper_bound(layout.lengths, size) + 1)
-        return Capacity(self, [totals[id(layout)] for layout in self._layouts])
+            totals.setdefault(layout, _upper_bound(layout.lengths, size) + 1)
+        return Capacity(totals, [self._layout_of["x"], *self._levels])
 
     def epoch(
         self,
@@ -190,14 +196,11 @@ class Minibatches:
             yield graphs[start:stop]
             start = stop
 
-    def _cut(self, selections: dict[int, _Selection], *, padded: bool = False) -> TensorDict:
-        selected = {key: selections[id(layout)] for key, layout in self._layout_of.items()}
-        nodes, edges = selected["x"], selected.get("edge_index")
+    def _cut(self, selections: Selections, *, padded: bool = False) -> TensorDict:
+        nodes = selections[self._layout_of["x"]]
         batch: TensorDict = {"batch": nodes.graph, "ptr": nodes.ptr}
-        if self._levels:
-            batch[START] = torch.stack([s.ptr[:-1] for s in self._starts(selections)]).int()
         for key, flat in self._flat.items():
-            part = selected[key]
+            part = selections[self._layout_of[key]]
             if padded and flat.numel() == 0:  # no graph has such entries, but the padding has
                 shape = list(flat.shape)
                 shape[_dimension(key)] = 1
@@ -205,57 +208,32 @@ class Minibatches:
             value = flat.index_select(_dimension(key), part.entry)
             if padded:
                 value = self._pad(key, value, selections)
-            kind, level = kind_and_level(key)
-            if key == "edge_index":
-                value += nodes.ptr[part.graph]
-            elif key in (STARTS, BY_SOURCE):
-                assert edges is not None
-                value += edges.ptr.int()[part.graph]
-            elif kind == "tree":
-                value += self._tree_increments(level, selections).index_select(1, part.graph)
-            elif kind == "edges":
-                value[:2] += selections[id(self._levels[level])].ptr[part.graph]
+            if layouts := self._counted[key]:
+                rows = value[: len(layouts)] if value.ndim > 1 else value
+                rows += _entries_before(layouts, part, selections, value.dtype)
             batch[key] = value
         return batch
 
-    def _starts(self, selections: dict[int, _Selection]) -> list[_Selection]:
-        """Return the selections of all levels, and of the graphs themselves."""
-        levels = [selections[id(level)] for level in self._levels]
-        return [*levels, levels[0].of_graphs()]
-
-    def _tree_increments(self, level: int, selections: dict[int, _Selection]) -> Tensor:
-        """Return (9, B) what is added to the rows of a tree for each graph of the minibatch."""
-        levels = self._starts(selections)
-        zero = torch.zeros_like(levels[0].ptr)
-        rows = dict.fromkeys(Tree, zero)
-        rows[Tree.PARENT], rows[Tree.MEMBER] = levels[level + 1].ptr, levels[level].ptr
-        rows[Tree.GRAPH] = levels[-1].ptr
-        if level:
-            rows[Tree.CHILD] = levels[level - 1].ptr
-        if (layout := self._layout_of.get(f"haar_edges_{level}")) is not None:
-            rows[Tree.EDGE] = selections[id(layout)].ptr
-        return torch.stack([rows[row] for row in Tree])[:, :-1].int()
-
-    def _pad(self, key: str, value: Tensor, selections: dict[int, _Selection]) -> Tensor:
+    def _pad(self, key: str, value: Tensor, selections: Selections) -> Tensor:
         """Replace the entries of the last graph by those of a graph that fills the minibatch."""
-        part = selections[id(self._layout_of[key])]
+        part = selections[self._layout_of[key]]
         kind, level = kind_and_level(key)
+        first = next(iter(self._counted[key]), None)
+        counts = part if first is None else selections[first]  # what the first row counts
         if kind == "tree":
-            levels = self._starts(selections)
             edges = self._layout_of.get(f"haar_edges_{level}")
-            num_edges = None if edges is None else selections[id(edges)].padding
-            filler = _padding_tree(part, levels[level + 1].padding, num_edges)
+            num_edges = None if edges is None else selections[edges].padding
+            filler = _padding_tree(part, counts.padding, num_edges)
         elif key == STARTS:
-            edges = self._layout_of["edge_index"]
-            filler = _first_edges(part, selections[id(edges)].padding).int().expand(2, -1)
+            filler = _first_edges(part, counts.padding).int().expand(2, -1)
         elif key == BY_SOURCE:
             filler = part.position.int()
         elif key == "edge_weight":
             filler = torch.ones_like(value)  # any other weight might be negative
         elif key == "edge_index":
-            filler = _loops(part, selections[id(self._layout_of["x"])].padding).expand(2, -1)
+            filler = _loops(part, counts.padding).expand(2, -1)
         elif kind == "edges":
-            nodes = _loops(part, selections[id(self._levels[level])].padding)
+            nodes = _loops(part, counts.padding)
             weights = (torch.full_like(nodes, int(bits)) for bits in weight_bits(np.ones(1))[:, 0])
             filler = torch.stack([nodes, nodes, *weights])
         else:
@@ -267,27 +245,23 @@ class Capacity(NamedTuple):
     """The numbers of nodes and edges of a padded minibatch.
 
     Attributes:
-        batches: The dataset.
         totals: The number of entries of each layout of the dataset.
+        levels: The layouts of the nodes of all levels, and before them that of the features.
     """
 
-    batches: Minibatches
-    totals: list[int]
+    totals: dict[_Layout, int]
+    levels: list[_Layout]
 
     def fits(self, chosen: Ints) -> bool:
         """Return whether some graphs fit: rarely do they not, and then they are not padded."""
-        used = {id(one): int(one.lengths[chosen].sum()) for one in self.batches._layouts}
-        room = {
-            id(one): total - used[id(one)]
-            for one, total in zip(self.batches._layouts, self.totals, strict=True)
-        }
-        levels = [id(self.batches._layout_of["x"]), *map(id, self.batches._levels)]
-        padding = [room[level] for level in levels]
+        used = {layout: int(layout.lengths[chosen].sum()) for layout in self.totals}
+        room = {layout: total - used[layout] for layout, total in self.totals.items()}
+        padding = [room[level] for level in self.levels]
         return (
             min(room.values()) >= 0
             and padding[-1] >= 1
             and padding == sorted(padding, reverse=True)
-            and min(used[level] for level in levels) > 1  # one row has no variance
+            and min(used[level] for level in self.levels) > 1  # one row has no variance
         )
 
 
@@ -303,11 +277,6 @@ class _Selection(NamedTuple):
     entry: Tensor
     graph: Tensor
     ptr: Tensor
-
-    def of_graphs(self) -> _Selection:
-        """Return the selection of one entry per graph."""
-        graphs = torch.arange(self.ptr.shape[0], device=self.ptr.device)
-        return _Selection(graphs[:-1], graphs[:-1], graphs)
 
     @property
     def padding(self) -> Tensor:
@@ -359,6 +328,28 @@ class _Layout:
         return _Selection(entry, graph, ptr)
 
 
+Selections = dict[_Layout, _Selection]
+
+
+def _entries_before(
+    layouts: list[_Layout | None], part: _Selection, selections: Selections, dtype: torch.dtype
+) -> Tensor:
+    """Return (rows, n) or (n,) what is added to an index: the entries of the graphs before.
+
+    Args:
+        layouts: The layout that each row counts.
+        part: The entries of the index.
+        selections: The entries of all layouts.
+        dtype: Type of the index.
+    """
+    first, *others = layouts
+    if first is not None and all(one is first for one in others):
+        return selections[first].ptr.to(dtype)[part.graph]
+    zero = torch.zeros_like(part.ptr)
+    before = [zero if one is None else selections[one].ptr for one in layouts]
+    return torch.stack(before).to(dtype).index_select(1, part.graph)
+
+
 def _padding_tree(nodes: _Selection, num_above: Tensor, num_edges: Tensor | None) -> Tensor:
     """Return a tree whose entries of the last graph are those of a chain for padding.
 
@@ -407,4 +398,4 @@ def _tensors_of_graph(data: Data) -> JoinedTensors:
 
 
 def _dimension(key: str) -> int:
-    return -1 if key in ("edge_index", STARTS) or is_chain_key(key) else 0
+    return DIMENSION if key in ("edge_index", STARTS) or is_chain_key(key) else 0

@@ -7,16 +7,17 @@ the minibatch, forward, backward, optimiser - is captured once and replayed with
 
 from __future__ import annotations
 
+import atexit
 import gc
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import ClassVar
 
 import torch
 
 from haarpool._types import Ints
 from haarpool.errors import HaarPoolWarning
+from haarpool.training.devices import Captures
 from haarpool.training.minibatches import Minibatches
 
 _WARM_UP = 3  # steps before the capture, in which libraries allocate what they keep
@@ -29,19 +30,17 @@ class PaddedStep:
         batches: The dataset.
         size: Number of graphs of a minibatch.
         step: Function of a minibatch and the numbers of its graphs; it must not wait for a GPU.
+        captures: Shared by all steps of a run.
     """
-
-    # After a failed capture, random numbers in earlier captures fail too, and the memory allocator
-    # still asks the failed graph. So it is kept, and this process replays nothing any more.
-    _failed: ClassVar[torch.cuda.CUDAGraph | None] = None
 
     def __init__(
         self,
         batches: Minibatches,
         size: int,
         step: Callable[[dict[str, torch.Tensor], torch.Tensor], None],
+        captures: Captures,
     ) -> None:
-        self._batches, self._step, self._calls = batches, step, 0
+        self._batches, self._step, self._captures, self._calls = batches, step, captures, 0
         self._capacity = batches.capacity(size)
         self._numbers = torch.zeros(size, dtype=torch.int64, device=batches.device)
         self._graph: torch.cuda.CUDAGraph | None = None
@@ -55,7 +54,7 @@ class PaddedStep:
         """Run the step on the minibatch of these graphs."""
         self._numbers.copy_(torch.from_numpy(chosen), non_blocking=True)
         self._calls += 1
-        if not self._on_gpu or PaddedStep._failed is not None:
+        if not self._on_gpu or self._captures.failed:
             self._run()
         elif self._calls <= _WARM_UP:
             stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -79,7 +78,9 @@ class PaddedStep:
             with _no_garbage_collection(), torch.cuda.graph(graph):
                 self._run()
         except RuntimeError as error:  # if the step itself is wrong, it fails again when it runs
-            PaddedStep._failed = graph
+            self._captures.failed = True
+            # The memory allocator still asks the failed graph, which must not be destroyed.
+            atexit.register(lambda: graph)
             # A failed capture leaves its own stream and random numbers behind.
             torch.cuda.set_stream(stream)
             generator = torch.cuda.default_generators[stream.device_index]

@@ -17,7 +17,7 @@ from haarpool.data import AddHaarChain
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.pyg import graph_tensors
-from haarpool.haar.chain_tensors import JoinedTensors
+from haarpool.haar.joining import JoinedTensors
 from haarpool.nn import Network
 from haarpool.training.minibatches import Minibatches
 

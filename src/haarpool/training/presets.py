@@ -99,11 +99,11 @@ def preset(name: str, dataset: str) -> Settings:
         >>> preset("paper", "MUTAG")["arch"]
         'GC60-HP-FC60-FC180-FC60'
     """
-    from haarpool.datasets.tu_names import ALIASES
+    from haarpool.datasets.readers.registry import full_name
 
     if choice("preset", name, PRESETS) == "best":
         return BEST
-    key = ALIASES.get(dataset.lower(), dataset).lower()
+    key = full_name(dataset).lower()
     if key not in PAPER:
         raise HaarPoolError(
             f"a dataset of the paper for preset=paper: {', '.join(PAPER)}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -140,9 +140,8 @@ def _execution(run: Run) -> Iterator[None]:
     """Set threads and algorithms, on which the last digits depend."""
     config = run.config
     threads = choose_threads(run.network, run.graphs, config.batch_size, config.threads)
-    # Networks whose sums have a fixed order need no slower algorithms to be deterministic.
-    fixed = nullcontext() if run.network.has_static_shapes else deterministic(run.group.device)
-    with num_threads(threads), fixed:
+    is_fixed = run.network.has_static_shapes  # sums have a fixed order
+    with num_threads(threads), deterministic(run.group.device, algorithms=not is_fixed):
         yield
 
 

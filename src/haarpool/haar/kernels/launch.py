@@ -50,7 +50,8 @@ class Launch:
                 self(kernel, *signals)
             return
         arguments = (*signals, *self.arguments)
-        key = (id(kernel), device, self._number, _kinds(signals))
+        # The function of a kernel, since the hash of a kernel itself takes longer than the rest.
+        key = (kernel.fn, device, self._number, _kinds(signals))
         known = _variants.get(key)
         if known is None:
             constants = self.constants | {"enable_fp_fusion": True}  # Triton 3.10: False by default

@@ -14,7 +14,8 @@ from haarpool.chains.chain import Chain
 from haarpool.chains.modes import checked_modes, cluster_modes
 from haarpool.data import AddHaarChain, ChainData
 from haarpool.errors import HaarPoolError
-from haarpool.haar.chain_tensors import ChainTensors, JoinedTensors
+from haarpool.haar.chain_tensors import ChainTensors
+from haarpool.haar.joining import JoinedTensors
 from haarpool.haar.operators import sum_members
 from haarpool.nn.inputs import Tensors, chains_of, check_signal, widened
 from haarpool.nn.pooling_output import PoolingOutput

@@ -1,4 +1,4 @@
-"""Lists of PyTorch Geometric `Data`, in memory or in a `.pt` file."""
+"""From PyTorch Geometric `Data` to `Graphs`; torch is imported to load a file."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch_geometric.data import Data
-from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
-from torch_geometric.data.storage import GlobalStorage
 
 from haarpool._types import Floats
 from haarpool.chains.adjacency import as_array, edge_list
@@ -22,18 +18,16 @@ from haarpool.datasets.labels import are_classes, as_classes, default_names
 from haarpool.errors import HaarPoolError
 from haarpool.tasks import Task, find_task
 
-CLASSES = (Data, DataEdgeAttr, DataTensorAttr, GlobalStorage)
 EXPECTED = "a list of PyG Data, written by torch.save"
 
 
-def read_data_list(path: Path, task: str | None = None, *, labels: bool = True) -> Graphs:
-    """Read a `.pt` file; only tensors and PyG's own classes are loaded, no code is executed.
+def load_data_list(path: Path) -> Sequence[Any]:
+    """Load a `.pt` file; only tensors and PyG's own classes are loaded, no code is executed."""
+    import torch
+    from torch_geometric.data import Data
+    from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr
+    from torch_geometric.data.storage import GlobalStorage
 
-    Args:
-        path: The file.
-        task: As in `from_data_list`.
-        labels: As in `from_data_list`.
-    """
     try:
         with open(path, "rb") as file:
             is_saved = file.read(2).startswith((b"PK", b"\x80"))  # a zip file, or a pickle
@@ -43,9 +37,10 @@ def read_data_list(path: Path, task: str | None = None, *, labels: bool = True) 
         # Graphs with chains: their module is above this one, and allows its classes itself.
         import_module("haarpool.data")
         # Classes that are already allowed are left out: the context forbids its classes at the end.
-        allowed = torch.serialization.get_safe_globals()
-        with torch.serialization.safe_globals([cls for cls in CLASSES if cls not in allowed]):
-            content = torch.load(path, map_location="cpu", weights_only=True)
+        classes = {Data, DataEdgeAttr, DataTensorAttr, GlobalStorage}
+        allowed = classes - set(torch.serialization.get_safe_globals())
+        with torch.serialization.safe_globals(list(allowed)):
+            content: Any = torch.load(path, map_location="cpu", weights_only=True)
     except HaarPoolError:
         raise
     except pickle.UnpicklingError as error:
@@ -62,7 +57,7 @@ def read_data_list(path: Path, task: str | None = None, *, labels: bool = True) 
     is_list = isinstance(content, list | tuple)
     if not is_list or any(not isinstance(data, Data) for data in content):
         raise HaarPoolError(EXPECTED, f"something else in {path}", "save list(dataset)")
-    return from_data_list(content, path.stem, task, labels=labels)
+    return list(content)
 
 
 def from_data_list(
@@ -85,6 +80,8 @@ def from_data_list(
         labels: False leaves `y` out, so that it may be anything.
 
     Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
         >>> edge = torch.tensor([[0, 1], [1, 0]])
         >>> graphs = from_data_list([Data(edge_index=edge, num_nodes=2, y=torch.tensor([4]))])
         >>> graphs.task, graphs.classes, graphs.sizes

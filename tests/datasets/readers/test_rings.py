@@ -6,7 +6,6 @@ import pytest
 
 from haarpool import HaarClassifier
 from haarpool.datasets import Graphs, read_graphs
-from haarpool.datasets.rings import read_rings
 from helpers.errors import error_with
 
 DIGEST = "787e0afc9fcad848e1bf10b260456eecc0d755b1d1f1372cd1c724d58372b0c9"
@@ -14,7 +13,7 @@ DIGEST = "787e0afc9fcad848e1bf10b260456eecc0d755b1d1f1372cd1c724d58372b0c9"
 
 @pytest.fixture(scope="module")
 def graphs() -> Graphs:
-    return read_rings()
+    return read_graphs("rings")
 
 
 def _networks(graphs: Graphs) -> list[nx.Graph]:
@@ -24,9 +23,9 @@ def _networks(graphs: Graphs) -> list[nx.Graph]:
 def test_a_seed_determines_the_graphs(graphs):
     assert graphs.digest() == DIGEST
     assert read_graphs("Rings", seed=0).digest() == DIGEST
-    assert read_rings(1).digest() != DIGEST
+    assert read_graphs("rings", seed=1).digest() != DIGEST
     with error_with("seed in 0..2147483647", "-1"):
-        read_rings(-1)
+        read_graphs("rings", seed=-1)
     with error_with("task=classification for rings", "regression"):
         read_graphs("rings", task="regression")
 

@@ -7,9 +7,10 @@ import pytest
 import torch
 from scipy.io import loadmat, savemat
 
-from haarpool.datasets import read_graphs, summary
+from haarpool.datasets import read_graphs
 from haarpool.datasets.encoding import Encoding
-from haarpool.datasets.qm7 import EDGE_CENTRES, ELEMENTS, read_qm7
+from haarpool.datasets.readers.qm7.molecules import EDGE_CENTRES, ELEMENTS, read_qm7
+from haarpool.datasets.summary import summary
 from haarpool.errors import HaarPoolError
 from helpers.errors import error_with
 from helpers.files import REAL, needs_data, write_qm7

@@ -9,55 +9,64 @@ numbers of nodes and edges, so a network has to learn how the rings are joined.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-import numpy as np
+from haarpool.datasets.readers.registry import Reader, register
 
-from haarpool import _validate
-from haarpool._types import Ints
-from haarpool.datasets.graphs import Graphs
-from haarpool.errors import HaarPoolError
-from haarpool.tasks import find_task
+if TYPE_CHECKING:
+    import numpy as np
+
+    from haarpool._types import Ints
+    from haarpool.datasets.graphs import Graphs
 
 CLASSES = ("fused", "linked")
 NUM_GRAPHS = 240
 LABEL_SHARES = (0.7, 0.15, 0.15)  # of the node labels 0, 1, 2
 
 
-def read_rings(seed: int = 0, task: str | None = None) -> Graphs:
-    """Generate the dataset: 240 graphs, half of them in each class.
-
-    Args:
-        seed: Seed of the graphs; the same seed gives the same graphs.
-        task: A task of classes; by default "classification".
+@register
+class Rings(Reader):
+    """240 generated graphs, half of them in each class.
 
     Example:
-        >>> graphs = read_rings()
+        >>> graphs = Rings().read("rings")
         >>> len(graphs), graphs.classes, graphs.sizes.min(), graphs.sizes.max()
         (240, ('fused', 'linked'), np.int64(16), np.int64(28))
     """
-    kind = find_task(task or "classification")
-    if not kind.reads_classes:
-        raise HaarPoolError("task=classification for rings", kind, "leave out task=")
-    rng = np.random.default_rng(_validate.seed(seed))
-    targets = np.arange(NUM_GRAPHS) % 2
-    drawn = [_draw(rng, fused=target == 0) for target in targets]
-    start = np.cumsum([0, *(size for size, _ in drawn)])
-    one_way = np.concatenate(
-        [edges + first for first, (_, edges) in zip(start, drawn, strict=False)], axis=1
-    )
-    edges = np.concatenate([one_way, one_way[::-1]], axis=1)
-    labels = np.searchsorted(np.cumsum(LABEL_SHARES[:-1]), rng.random(start[-1]), side="right")
-    return Graphs(
-        "rings",
-        start,
-        edges[:, np.lexsort(edges[::-1])],
-        {"labels": labels[:, None]},
-        **kind.label_fields(targets, CLASSES),
-    )
+
+    names = ("rings",)
+    tasks = ("classification",)
+
+    def read(self, source: str, task: str | None = None, *, seed: int = 0) -> Graphs:
+        """Generate the graphs; the same seed gives the same graphs."""
+        import numpy as np
+
+        from haarpool import _validate
+        from haarpool.datasets.graphs import Graphs
+        from haarpool.tasks import find_task
+
+        rng = np.random.default_rng(_validate.seed(seed))
+        targets = np.arange(NUM_GRAPHS) % 2
+        drawn = [_draw(rng, fused=target == 0) for target in targets]
+        start = np.cumsum([0, *(size for size, _ in drawn)])
+        one_way = np.concatenate(
+            [edges + first for first, (_, edges) in zip(start, drawn, strict=False)], axis=1
+        )
+        edges = np.concatenate([one_way, one_way[::-1]], axis=1)
+        labels = np.searchsorted(np.cumsum(LABEL_SHARES[:-1]), rng.random(start[-1]), side="right")
+        return Graphs(
+            "rings",
+            start,
+            edges[:, np.lexsort(edges[::-1])],
+            {"labels": labels[:, None]},
+            **find_task(task or "classification").label_fields(targets, CLASSES),
+        )
 
 
 def _draw(rng: np.random.Generator, *, fused: bool) -> tuple[int, Ints]:
     """Draw a graph: its number of nodes, and (2, E) its edges in one direction."""
+    import numpy as np
+
     size = int(rng.integers(5, 7))
     ring = list(range(size))
     edges = [*zip(ring, [*ring[1:], ring[0]], strict=True)]

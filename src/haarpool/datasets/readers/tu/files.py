@@ -1,29 +1,33 @@
-"""The text files of a dataset in TU layout: numbers and labels by line, and errors with lines."""
+"""The text files of a dataset in TU layout, in a folder or a zip file: numbers and labels by line.
+
+They are read as people and programs write them: numbers between commas or blanks, empty lines,
+names in zip files with backslashes or double slashes. Errors name the file and the line.
+"""
 
 from __future__ import annotations
 
+import posixpath
 import warnings
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from math import isinf, isnan
+from math import isinf, isnan, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from haarpool._text import shorten
 from haarpool._types import Ints
 from haarpool.datasets.labels import Number, as_number, is_missing
-from haarpool.datasets.zip_files import ZipPath
+from haarpool.datasets.readers.tu import INDICATOR, A, tu_name
 from haarpool.errors import HaarPoolError
 
-Folder = Path | ZipPath
-
 # RuntimeError: it has a password, or an unknown compression.
-_DAMAGED_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
+_DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
 
 
 class GraphLines(NamedTuple):
@@ -47,26 +51,60 @@ class TuFiles:
     """The files of a dataset. Empty lines are skipped, but errors count them.
 
     Attributes:
-        folder: Their folder.
-        name: Name of the dataset.
+        source: Their folder, or the zip file.
+        stem: How their paths in it begin: the name of the dataset, in a zip file after folders.
         downloaded: They were downloaded.
+        members: Names of the files of a zip file by path; None for a folder.
     """
 
-    folder: Folder
-    name: str
+    source: Path
+    stem: str
     downloaded: bool
+    members: Mapping[str, str] | None = None
 
-    def path(self, kind: str) -> Folder:
+    @classmethod
+    def find(cls, path: Path, downloaded: bool) -> TuFiles:
+        """Find the files in a folder, or in a zip file.
+
+        Args:
+            path: The folder or zip file.
+            downloaded: It was downloaded.
+        """
+        try:
+            members = None if path.is_dir() else _members(path)
+            stem = tu_name(path) if members is None else _stem(path, members)
+        except (OSError, zipfile.BadZipFile) as error:
+            raise _unreadable(path, error, downloaded) from error
+        if stem is None:
+            raise HaarPoolError("files in TU layout", f"none in {path}", "check the folder")
+        return cls(path, stem, downloaded, members)
+
+    @property
+    def name(self) -> str:
+        """Name of the dataset."""
+        return posixpath.basename(self.stem)
+
+    def path(self, kind: str) -> Path:
         """Return the file of a kind, such as "A" or "node_labels"."""
-        return self.folder / f"{self.name}_{kind}.txt"
+        return self.source / f"{self.stem}_{kind}.txt"
+
+    def has(self, kind: str) -> bool:
+        """Return whether there is a file of a kind."""
+        if self.members is None:
+            return self.path(kind).exists()
+        return f"{self.stem}_{kind}.txt" in self.members
 
     def text(self, kind: str) -> str:
         """Read a file."""
         path = self.path(kind)
         try:
-            return path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError, *_DAMAGED_ZIP) as error:
-            raise unreadable(path, error, self.downloaded) from error
+            if self.members is None:
+                return path.read_text(encoding="utf-8-sig")
+            with zipfile.ZipFile(self.source) as archive:
+                data = archive.read(self.members[f"{self.stem}_{kind}.txt"])
+            return StringIO(data.decode("utf-8-sig"), newline=None).read()
+        except _DAMAGED as error:
+            raise _unreadable(path, error, self.downloaded) from error
 
     def rows(self, kind: str) -> list[tuple[int, str]]:
         """Return the lines of a file that are not empty, with their numbers from 1."""
@@ -92,7 +130,7 @@ class TuFiles:
         Returns:
             (count, columns) The numbers or texts; None if the file does not exist.
         """
-        if not self.path(kind).exists():
+        if not self.has(kind):
             return None
         table = self.table(kind, dtype, or_text=or_text)
         self._check_count(kind, len(table), count, per)
@@ -109,7 +147,7 @@ class TuFiles:
             The lines; None if the file does not exist. If the empty lines are needed to have enough
             of them, these are missing labels.
         """
-        if not self.path(kind).exists():
+        if not self.has(kind):
             return None
         rows = self.rows(kind)
         texts = self.text(kind).rstrip().splitlines()
@@ -128,14 +166,8 @@ class TuFiles:
     def numbers(self, lines: GraphLines) -> NDArray[Any]:
         """Return the (G, columns) numbers of lines with all their digits; NaN if it is missing."""
         width = next((len(_cells(text)) for text in lines.texts if text), 1)
-        rows = []
-        for number, text in zip(lines.lines, lines.texts, strict=True):
-            cells = _cells(text) or [""] * width
-            row = [float("nan") if is_missing(cell) else as_number(cell) for cell in cells]
-            if expected := _violation(row, width, object):
-                raise self.wrong(lines.kind, f"{width} {expected} per line", _quote(number, text))
-            rows.append(row)
-        return np.array(rows, object).reshape(-1, width)
+        pairs = zip(lines.lines, lines.texts, strict=True)
+        return self._numbers(lines.kind, pairs, width, object)
 
     def table(
         self, kind: str, dtype: type, *, columns: int | None = None, or_text: bool = False
@@ -156,12 +188,20 @@ class TuFiles:
         if or_text and is_text([line for _, line in lines]):
             return np.array([line for _, line in lines])[:, None]
         width = columns or (len(_cells(lines[0][1])) if lines else 1)
+        return self._numbers(kind, lines, width, dtype)
+
+    def _numbers(
+        self, kind: str, lines: Iterable[tuple[int, str]], width: int, dtype: type
+    ) -> NDArray[Any]:
+        """Read the numbers of lines one by one; only objects may be missing."""
         rows = []
         for number, line in lines:
-            row = [as_number(cell) for cell in _cells(line)]
+            cells = _cells(line) or [""] * width
+            missing = [dtype is object and is_missing(cell) for cell in cells]
+            row = [nan if m else as_number(cell) for cell, m in zip(cells, missing, strict=True)]
             if expected := _violation(row, width, dtype):
                 remedy = "correct this line"
-                if or_text and expected == "whole numbers":
+                if expected == "whole numbers" and kind.endswith("labels"):
                     real = self.path(kind.replace("labels", "attributes")).name
                     remedy = f"real numbers belong into {real}"
                 raise self.wrong(kind, f"{width} {expected} per line", _quote(number, line), remedy)
@@ -173,7 +213,7 @@ class TuFiles:
     ) -> HaarPoolError:
         """Return the error for a file with wrong content."""
         if self.downloaded:
-            remedy = f"the file is damaged; delete {self.folder} to download it again"
+            remedy = f"the file is damaged; delete {self.source} to download it again"
         return HaarPoolError(f"{expected} in {self.path(kind)}", got, remedy)
 
     def _check_count(self, kind: str, num_lines: int, count: int, per: str) -> None:
@@ -197,8 +237,39 @@ def is_text(lines: Sequence[str]) -> bool:
     return 2 * sum(all(as_number(c) is not None for c in _cells(x)) for x in known) < len(known)
 
 
-def unreadable(path: Folder, error: Exception, downloaded: bool) -> HaarPoolError:
-    """Return the error for a file that cannot be read."""
+def _members(path: Path) -> dict[str, str]:
+    """Return the names of the files in a zip file, by path.
+
+    A name may be `MUTAG//MUTAG_A.txt`, as in the TU collection, `./MUTAG/MUTAG_A.txt` or, from
+    Windows, have backslashes.
+    """
+    with zipfile.ZipFile(path) as archive:
+        names = [info.filename for info in archive.infolist() if not info.is_dir()]
+    return {posixpath.normpath(name.replace("\\", "/")).lstrip("/"): name for name in names}
+
+
+def _stem(path: Path, members: Mapping[str, str]) -> str:
+    """Find the dataset in a zip file: the only one, or the one with the name of the zip file."""
+    stems = [
+        member.removesuffix(A)
+        for member in sorted(members)  # macOS adds files that start with a dot
+        if member.endswith(A) and not posixpath.basename(member).startswith(".")
+    ]
+    stems = [stem for stem in stems if f"{stem}{INDICATOR}" in members]
+    named = [stem for stem in stems if posixpath.basename(stem).lower() == path.stem.lower()]
+    for found in (stems, named):
+        if len(found) == 1:
+            return found[0]
+    expected, remedy = f"NAME{A} and NAME{INDICATOR}", "name a zip file with the files of a dataset"
+    if stems:
+        expected = f"one dataset in TU layout, or one named {path.stem},"
+        remedy = "make a zip file of one dataset"
+    names = stems or sorted(members)
+    got = f"{len(names):,}: {shorten(names, 5)}" if names else "no files"
+    raise HaarPoolError(f"{expected} in {path}", got, remedy)
+
+
+def _unreadable(path: Path, error: Exception, downloaded: bool) -> HaarPoolError:
     remedy = "delete it to download it again" if downloaded else "save it again, text as UTF-8"
     return HaarPoolError(f"a readable file {path}", " ".join(f"{error}".split()), remedy)
 

@@ -7,7 +7,6 @@ between commas or blanks, empty lines, labels as text, nodes in any order, graph
 from __future__ import annotations
 
 import warnings
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,21 +17,13 @@ from numpy.typing import NDArray
 from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import as_classes, default_names, text_classes
-from haarpool.datasets.tu_files import Folder, TuFiles, is_text, unreadable
-from haarpool.datasets.zip_files import INDICATOR, A, dataset_in_zip
+from haarpool.datasets.readers.tu.files import TuFiles, is_text
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 from haarpool.tasks import find_task
 
 # TRIANGLES is split by position. Its node attributes contain the answer and are never read.
 TRIANGLES = "TRIANGLES"
 PARTS = {"train": (0, 30_000), "validation": (30_000, 35_000), "test": (35_000, 45_000)}
-
-
-def tu_name(folder: Path) -> str | None:
-    """Return the name of the dataset whose files are in `folder`, or None if there is none."""
-    files = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    names = sorted(file.removesuffix(INDICATOR) for file in files if file.endswith(INDICATOR))
-    return next((name for name in names if f"{name}{A}" in files), None)
 
 
 def read_tu(path: Path, task: str | None = None, *, downloaded: bool = False) -> Graphs:
@@ -43,22 +34,9 @@ def read_tu(path: Path, task: str | None = None, *, downloaded: bool = False) ->
         task: A task of values reads `_graph_attributes`, or numbers in `_graph_labels`; one of
             classes reads `_graph_labels`. By default, labels that are whole numbers or
             text are classes, and attributes are read if there are no labels.
-        downloaded: The files were downloaded, so the remedy for an error is to do it again.
+        downloaded: The remedy for an error is to download the files again.
     """
-    folder: Folder = path
-    try:
-        if path.is_dir():
-            name = tu_name(path)
-        else:
-            folder, name = dataset_in_zip(path)
-    except (OSError, zipfile.BadZipFile) as error:
-        raise unreadable(path, error, downloaded) from error
-    if name is None:
-        raise HaarPoolError("files in TU layout", f"none in {path}", "check the folder")
-    return _read(TuFiles(folder, name, downloaded), task)
-
-
-def _read(files: TuFiles, task: str | None) -> Graphs:
+    files = TuFiles.find(path, downloaded)
     nodes = _nodes(files)
     size, name = len(nodes.order), files.name
     edges, lines = _edges(files, nodes)
@@ -170,7 +148,7 @@ def _targets(files: TuFiles, ids: Ints, task: str | None) -> tuple[Mapping[str, 
             return {}, numbers
         raise HaarPoolError(
             f"labels of graphs for task={task}",
-            f"no {files.name}_graph_labels.txt in {files.folder}",
+            f"no {files.name}_graph_labels.txt in {files.source}",
             "add the file" if values is None else "pass task=regression",
         )
     chosen = values if labels is None or (kind and not kind.reads_classes and values) else labels

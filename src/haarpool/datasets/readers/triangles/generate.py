@@ -1,4 +1,4 @@
-"""Triangles: random graphs, classified by their number of triangles (Knyazev et al., 2019).
+"""Random graphs with 1 to 10 triangles, drawn as in the published dataset.
 
 A graph has n nodes, n uniform in 4..25 (26..100 for large graphs), and is drawn uniformly from the
 simple graphs with min(floor((1 + u) n), n (n - 1) / 2) edges, u uniform in [0, 1). The first 4,000
@@ -22,7 +22,7 @@ from haarpool._types import Ints
 from haarpool.chains.adjacency import from_edges, ranges
 from haarpool.chains.cache import cache_folder
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.tu import published_split
+from haarpool.datasets.readers.tu.layout import published_split
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 from haarpool.tasks import find_task
 
@@ -32,13 +32,7 @@ KEYS = 2**22  # random keys drawn at a time: 32 MB
 
 
 class GraphSizes(NamedTuple):
-    """Which graphs to draw.
-
-    Attributes:
-        fewest: Minimum number of nodes.
-        most: Maximum number of nodes.
-        each: Number of graphs per class.
-    """
+    """Fewest and most nodes of graphs, and how many graphs of `each` class."""
 
     fewest: int
     most: int
@@ -71,21 +65,8 @@ class Drawn(NamedTuple):
         return Drawn(self.sizes[graphs], self.counts[graphs], pairs, self.triangles[graphs])
 
 
-def read_triangles(
-    seed: int = 0, task: str | None = None, *, progress: ProgressOption = None
-) -> Graphs:
-    """Generate the dataset, or read it from the cache: 45,000 graphs with the published split.
-
-    The training, the validation and the first test part are in order of class; the large test
-    graphs at the end are shuffled.
-
-    Args:
-        seed: Seed of the graphs.
-        task: "regression" or another task of values makes the numbers of triangles values; by
-            default they are classes.
-        progress: True shows a progress bar, False hides it, None shows it on a terminal after one
-            second; a function is called with a line of text every 30 seconds.
-    """
+def read_triangles(seed: int, task: str | None, progress: ProgressOption) -> Graphs:
+    """Generate the dataset, or read it from the cache."""
     seed = _validate.seed(seed)
     path = cache_folder() / "datasets" / f"triangles-{VERSION}-{seed}.npz"
     try:
@@ -94,8 +75,7 @@ def read_triangles(
         drawn = generate(seed, progress=progress)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_arrays(path, {"sizes": drawn.sizes, "counts": drawn.counts, "pairs": drawn.pairs,
-                            "triangles": drawn.triangles})  # fmt: skip
+        write_arrays(path, drawn._asdict())
     except (OSError, HaarPoolError) as error:
         text = f"the triangles dataset could not be cached: {error}"
         warnings.warn(text, HaarPoolWarning, stacklevel=3)
@@ -103,12 +83,7 @@ def read_triangles(
 
 
 def generate(seed: int, *, progress: ProgressOption = None) -> Drawn:
-    """Generate all graphs, in the order of the published dataset.
-
-    Args:
-        seed: Seed of the random numbers.
-        progress: As in `read_triangles`.
-    """
+    """Generate all graphs, in the order of the published dataset."""
     rng = np.random.default_rng(seed)
     total = CLASSES * (USUAL.each + LARGE.each)
     with show_progress(progress, "triangles", "graphs", total, delay=1) as update:

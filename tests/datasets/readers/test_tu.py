@@ -7,8 +7,9 @@ from pathlib import PureWindowsPath
 import numpy as np
 import pytest
 
-from haarpool.datasets import read_graphs, stream_graphs, summary
+from haarpool.datasets import read_graphs, stream_graphs
 from haarpool.datasets.encoding import Encoding
+from haarpool.datasets.summary import summary
 from haarpool.errors import HaarPoolWarning
 from helpers.errors import error_with
 from helpers.files import REAL, TINY, needs_data, write_tiny_tu

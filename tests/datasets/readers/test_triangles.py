@@ -6,8 +6,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from haarpool.datasets import read_graphs, summary, triangles
+from haarpool.datasets import read_graphs
 from haarpool.datasets.encoding import Encoding
+from haarpool.datasets.readers.triangles import generate as triangles
+from haarpool.datasets.summary import summary
 from haarpool.errors import HaarPoolWarning
 from helpers.errors import error_with
 from helpers.files import needs_data
@@ -115,7 +117,7 @@ def test_a_seed_determines_the_graphs(small):
     assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
     assert not np.array_equal(one.sizes, other.sizes)
     with error_with("seed in 0..2147483647", "-1"):
-        triangles.read_triangles(-1)
+        triangles.read_triangles(-1, None, False)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""QM7: 7,165 small molecules with their atomization energies (Rupp et al., 2012).
+"""Molecules of QM7 as graphs, with features from their geometry.
 
 The rows of the published Coulomb matrices X are sorted, while the charges Z and the coordinates R
 have another order of atoms. Here everything has the order of Z and R: the matrices are computed
@@ -35,9 +35,6 @@ def read_qm7(path: Path, task: str | None = None) -> Graphs:
         path: The file `qm7.mat`.
         task: A task of values; by default "regression".
     """
-    kind = find_task(task or "regression")
-    if kind.reads_classes:
-        raise HaarPoolError("task=regression for qm7, which has energies", kind, "leave out task=")
     charge, position, energy, folds = _load(path)
     is_atom = charge > 0
     sizes = is_atom.sum(axis=1)
@@ -57,7 +54,9 @@ def read_qm7(path: Path, task: str | None = None) -> Graphs:
         edge_weight=coulomb(charge, distance)[both],
         edge_columns={"distances": gaussians(distance[both])},
         folds=folds,
-        **kind.label_fields(energy[:, None], targets=("atomization energy [kcal/mol]",)),
+        **find_task(task or "regression").label_fields(
+            energy[:, None], targets=("atomization energy [kcal/mol]",)
+        ),
     )
 
 

@@ -1,0 +1,81 @@
+"""The TU collection (Morris et al., 2020), and any dataset in its layout."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from haarpool.datasets.readers.registry import Reader, register
+from haarpool.datasets.readers.tu.names import ALIASES, GRAKEL, TU_NAMES
+from haarpool.errors import HaarPoolError
+
+if TYPE_CHECKING:
+    from haarpool.datasets.graphs import Graphs
+
+URL = "https://www.chrsmrrs.com/graphkerneldatasets"  # HAARPOOL_TU_URL names a mirror
+A, INDICATOR = "_A.txt", "_graph_indicator.txt"
+
+
+@register
+class TU(Reader):
+    """A folder with text files, or a zip file of such a folder."""
+
+    phrase = "folder or zip in TU layout"
+    suffixes = (".zip",)
+    names = TU_NAMES
+    aliases = ALIASES
+    tasks = ("classification", "regression")
+
+    def read(self, source: Path, task: str | None = None) -> Graphs:
+        """Read all graphs that have nodes."""
+        from haarpool.datasets.locations import downloads
+        from haarpool.datasets.readers.tu.layout import read_tu
+
+        return read_tu(source, task, downloaded=downloads() in source.parents)
+
+    def find_in(self, folder: Path, name: str) -> Path | None:
+        """Return the folder if it has text files, else a zip file with its name in it."""
+        if tu_name(folder):
+            return folder
+        packed = folder / f"{name}.zip"
+        return packed if packed.is_file() else None
+
+    def packaged(self, name: str) -> tuple[str, Path] | None:
+        """Find MUTAG in the package grakel, without importing it; check its files."""
+        from hashlib import sha256
+
+        spec = find_spec("grakel") if name == "MUTAG" else None
+        if spec is None or spec.origin is None:
+            return None
+        folder = Path(spec.origin).parent / "tests" / "data" / name
+        if not folder.is_dir():
+            return None
+        for file, digest in GRAKEL.items():
+            path = folder / file
+            if not path.is_file() or sha256(path.read_bytes()).hexdigest() != digest:
+                raise HaarPoolError(
+                    f"MUTAG in the package grakel, with sha256 {digest[:12]}... of {file}",
+                    f"another or no file {path}",
+                    "reinstall grakel, or pass root=DIR with MUTAG in it",
+                )
+        return "grakel", folder
+
+    def url(self, name: str) -> str:
+        """Return the address of a zip file."""
+        return f"{os.environ.get('HAARPOOL_TU_URL') or URL}/{name}.zip"
+
+    def check_download(self, file: Path) -> None:
+        """Check that it is a zip file."""
+        from zipfile import is_zipfile
+
+        if not is_zipfile(file):
+            raise OSError("a file that is no zip file")
+
+
+def tu_name(folder: Path) -> str | None:
+    """Return the name of the dataset whose files are in `folder`, or None if there is none."""
+    files = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    names = sorted(file.removesuffix(INDICATOR) for file in files if file.endswith(INDICATOR))
+    return next((name for name in names if f"{name}{A}" in files), None)
