@@ -18,6 +18,7 @@ from haarpool.errors import HaarPoolError
 from haarpool.tasks import find_task
 
 ELEMENTS = (1, 6, 7, 8, 16)  # H, C, N, O, S: charges of all nuclei of QM7
+TARGET = "atomization energy [kcal/mol]"
 CENTRES = np.arange(1.5, 12.0, 1.5)  # Bohr: centres of the Gaussians of distances
 WIDTH = 1.5  # Bohr
 EDGE_CENTRES, EDGE_WIDTH = np.arange(0.5, 12.5, 0.5), 0.5  # the same for features of edges
