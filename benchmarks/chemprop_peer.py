@@ -14,7 +14,6 @@ Without --only, it takes about eight hours on one core.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import os
@@ -33,11 +32,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from common import new_parser
 from haarpool._files import write_text
+from haarpool._numbers import mean_and_std
 from haarpool._types import Floats
 from haarpool.datasets import Graphs, find_dataset, read_graphs
 from haarpool.datasets.splits import Split, make_splits
 from haarpool.errors import HaarPoolWarning
+from haarpool.experiments.lines import Line, read_lines
 from haarpool.tasks import find_task
 
 REPEATS = 5
@@ -83,30 +85,6 @@ class Job(NamedTuple):
         return f"{self.dataset}-{self.rule}-{self.seed}"
 
 
-class Training(NamedTuple):
-    """What a call of `chemprop train` leaves.
-
-    Attributes:
-        predictions: (networks, n, T) Predictions of the test part, in its order.
-        arguments: Arguments of the call, without paths.
-        seconds: Wall-clock time.
-        cpu_seconds: Time of the processor; other programs on the machine change it less.
-    """
-
-    predictions: Floats
-    arguments: list[str]
-    seconds: float
-    cpu_seconds: float
-
-
-def read_molecules(dataset: str) -> Graphs:
-    """Read a dataset with targets as numbers, so that several columns of classes are allowed."""
-    path = find_dataset(Path(os.environ["HAARPOOL_DATA"]) / "molecules" / f"{dataset}.csv")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HaarPoolWarning)  # invalid SMILES are skipped
-        return read_graphs(str(path), targets=TARGETS[dataset], task="regression", progress=False)
-
-
 class Machine(NamedTuple):
     """Where chemprop runs.
 
@@ -121,8 +99,23 @@ class Machine(NamedTuple):
     threads: int
 
 
-def train(job: Job, graphs: Graphs, split: Split, machine: Machine) -> Training:
-    """Train the networks of a job in a folder that is deleted afterwards."""
+def read_molecules(dataset: str) -> Graphs:
+    """Read a dataset with targets as numbers, so that several columns of classes are allowed."""
+    path = find_dataset(Path(os.environ["HAARPOOL_DATA"]) / "molecules" / f"{dataset}.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HaarPoolWarning)  # invalid SMILES are skipped
+        return read_graphs(str(path), targets=TARGETS[dataset], task="regression", progress=False)
+
+
+def train(
+    job: Job, graphs: Graphs, split: Split, machine: Machine
+) -> tuple[Floats, dict[str, float], list[str]]:
+    """Train the networks of a job in a folder that is deleted afterwards.
+
+    Returns:
+        (networks, n, T) predictions of the test part, in its order; seconds, and those of the
+        processor, which other programs change less; arguments of the call, without paths.
+    """
     names = TARGETS[job.dataset]
     arguments = [
         "--task-type", "regression" if job.dataset == "ESOL" else "classification",
@@ -133,28 +126,22 @@ def train(job: Job, graphs: Graphs, split: Split, machine: Machine) -> Training:
     with tempfile.TemporaryDirectory(prefix="chemprop-") as folder:
         table, out, log = (Path(folder) / name for name in ("data.csv", "out", "log.txt"))
         _write_table(table, graphs, split, names)
-        command = [
-            str(machine.chemprop),
-            "train",
-            "--data-path",
-            str(table),
-            "--output-dir",
-            str(out),
-        ]
-        command += ["--smiles-columns", "smiles", "--splits-column", "split"]
-        command += ["--accelerator", machine.device, "--target-columns", *names, *arguments]
+        command = [str(machine.chemprop), "train", "--data-path", str(table)]
+        command += ["--output-dir", str(out), "--smiles-columns", "smiles"]
+        command += ["--splits-column", "split", "--accelerator", machine.device]
+        command += ["--target-columns", *names, *arguments]
         environment = os.environ | {"OMP_NUM_THREADS": str(machine.threads)}
         start, cpu_start = time.perf_counter(), _cpu_seconds()
         with open(log, "w") as file:
             status = subprocess.run(command, stdout=file, stderr=file, env=environment).returncode
-        seconds, cpu_seconds = time.perf_counter() - start, _cpu_seconds() - cpu_start
+        times = {"seconds": time.perf_counter() - start, "cpu_seconds": _cpu_seconds() - cpu_start}
         if status:
             last = log.read_text().strip().rpartition("\n")[2]
             raise RuntimeError(f"chemprop ended with an error: {last}")
         files = [out / f"model_{i}" / "test_predictions.csv" for i in range(job.networks)]
         ids = [graphs.ids[g] for g in split.test] if graphs.ids else []
         predictions = np.stack([_read_predictions(file, ids, names) for file in files])
-    return Training(predictions, arguments, seconds, cpu_seconds)
+    return predictions, times, arguments
 
 
 def _cpu_seconds() -> float:
@@ -165,9 +152,8 @@ def _cpu_seconds() -> float:
 
 def _write_table(path: Path, graphs: Graphs, split: Split, names: Sequence[str]) -> None:
     """Write SMILES, targets and part of each labelled molecule, in the order of `graphs`."""
-    parts = dict.fromkeys(split.train.tolist(), "train")
-    parts |= dict.fromkeys(split.validation.tolist(), "val")
-    parts |= dict.fromkeys(split.test.tolist(), "test")
+    part_names = zip(("train", "val", "test"), split, strict=True)
+    parts = {g: name for name, part in part_names for g in part.tolist()}
     assert graphs.ids is not None
     assert graphs.targets is not None
     with open(path, "w", newline="") as file:
@@ -197,27 +183,24 @@ def score(dataset: str, prediction: Floats, target: Floats) -> dict[str, Any]:
     return scores
 
 
-def results_of(job: Job, machine: Machine) -> Iterator[dict[str, Any]]:
+def results_of(job: Job, machine: Machine) -> Iterator[Line]:
     """Train a job and yield its results: one network and, if there are more, their mean."""
     graphs = read_molecules(job.dataset)
     split = make_splits(job.rule, graphs, seed=0, repeats=REPEATS)[job.seed]
-    training = train(job, graphs, split, machine)
+    predictions, times, arguments = train(job, graphs, split, machine)
     assert graphs.targets is not None
-    target = graphs.targets[split.test]
-    metric = METRIC.get(job.dataset, "roc_auc")
-    config = {
-        "arguments": training.arguments, "device": machine.device, "threads": machine.threads,
-        "nice": os.nice(0),
-    }  # fmt: skip
+    target, metric = graphs.targets[split.test], METRIC.get(job.dataset, "roc_auc")
+    config = {"device": machine.device, "threads": machine.threads, "nice": os.nice(0)}
     for members in sorted({1, job.networks}):
-        scores = score(job.dataset, training.predictions[:members].mean(axis=0), target)
+        scores = score(job.dataset, predictions[:members].mean(axis=0), target)
         share = members / job.networks
         yield {
             "dataset": job.dataset, "method": "chemprop", "split": job.rule, "seed": job.seed,
             "members": members, "metric": metric, "value": scores[metric], "scores": scores,
-            "split_hash": split.digest(), "seconds": round(share * training.seconds, 2),
-            "cpu_seconds": round(share * training.cpu_seconds, 2),
-            "versions": versions(machine.chemprop), "config": config, "status": "ok",
+            "split_hash": split.digest(),
+            **{name: round(share * spent, 2) for name, spent in times.items()},
+            "versions": versions(machine.chemprop), "config": {"arguments": arguments} | config,
+            "status": "ok",
         }  # fmt: skip
 
 
@@ -228,49 +211,39 @@ def versions(chemprop: Path) -> dict[str, str]:
     return dict(zip(PACKAGES, output.split(), strict=True))
 
 
-def read_results(path: Path) -> list[dict[str, Any]]:
-    """Read the results so far."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines]
-
-
-def print_summary(results: Sequence[dict[str, Any]]) -> None:
+def print_summary(results: Sequence[Line]) -> None:
     """Print mean and standard deviation of each kind of run, and the time of one network."""
-    groups = defaultdict[tuple[Any, ...], list[dict[str, Any]]](list)
+    groups = defaultdict[tuple[Any, ...], list[Line]](list)
     for row in results:
         if row["status"] == "ok":
             groups[row["dataset"], row["split"], row["members"]].append(row)
     for (dataset, rule, members), rows in groups.items():
         values = [row["value"] for row in rows]
-        spread = f" ± {stdev(values):.3f}" if len(values) > 1 else ""
+        spread = mean_and_std(mean(values), stdev(values) if len(values) > 1 else None, 3)
         seconds = mean(row["cpu_seconds"] / members for row in rows)
         print(
-            f"{dataset:6} {rule:9} {members} member(s)  {rows[0]['metric']} {mean(values):.3f}"
-            f"{spread}  ({len(rows)} runs, {seconds:.0f} s of one core per network)"
+            f"{dataset:6} {rule:9} {members} member(s)  {rows[0]['metric']} {spread}  "
+            f"({len(rows)} runs, {seconds:.0f} s of one core per network)"
         )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = new_parser(__doc__, "chemprop.jsonl")
     kinds = [f"{dataset}-{rule}" for dataset, rule, _ in PLAN]
     parser.add_argument("--chemprop", type=Path, required=True, help="executable of chemprop")
-    parser.add_argument("--out", type=Path, default=Path("results/chemprop.jsonl"))
     parser.add_argument("--only", nargs="+", choices=kinds, default=kinds)
     parser.add_argument("--threads", type=int, default=1, help="threads of chemprop [1]")
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
-    parser.add_argument("--seeds", type=int, nargs="+", default=range(REPEATS), metavar="N")
     arguments = parser.parse_args()
     machine = Machine(arguments.chemprop, arguments.device, arguments.threads)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends chemprop too
     for dataset, rule, networks in PLAN:
         if f"{dataset}-{rule}" not in arguments.only:
             continue
-        for seed in arguments.seeds:
+        for seed in range(REPEATS):
             job = Job(dataset, rule, seed, networks)
             others, of_job = list[Any](), list[Any]()
-            for row in read_results(arguments.out):
+            for row in read_lines(arguments.out):
                 is_of_job = (row["dataset"], row["split"], row["seed"]) == job[:3]
                 (of_job if is_of_job else others).append(row)
             if any(row["status"] == "ok" for row in of_job):
@@ -284,7 +257,7 @@ def main() -> None:
             write_text(arguments.out, "".join(lines))
             values = ", ".join(f"{row.get('value', row['status'])}" for row in rows)
             print(f"{job}: {values}", flush=True)
-    print_summary(read_results(arguments.out))
+    print_summary(read_lines(arguments.out))
 
 
 if __name__ == "__main__":

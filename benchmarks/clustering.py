@@ -11,17 +11,14 @@ more likely in a long call than in a short one.
 
 from __future__ import annotations
 
-import os
-import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import pairwise
 from multiprocessing import get_context
-from multiprocessing.queues import SimpleQueue
-from multiprocessing.synchronize import Barrier
 from statistics import median
 
 import joblib
@@ -31,7 +28,9 @@ from sklearn.cluster import SpectralClustering
 from threadpoolctl import threadpool_limits
 
 import haarpool as hp
-from common import Result, memory_status, report, seconds
+from common import report, seconds
+from haarpool.bench.measure import read_proc
+from haarpool.bench.results import Measurement
 from haarpool.chains.clustering.matching import matching
 from haarpool.chains.clustering.metis import metis
 from haarpool.chains.graph_batch import GraphBatch
@@ -41,14 +40,10 @@ from haarpool.datasets import read_graphs
 EDGES = [1_250_000 * 2**i for i in range(4)]
 
 
-def cpu_seconds(action: Callable[[], object]) -> float:
-    """Return the CPU time of one call."""
-    start = time.process_time()
-    action()
-    return time.process_time() - start
+cpu_seconds = partial(seconds, clock=time.process_time)
 
 
-def spectral() -> Iterator[Result]:
+def spectral() -> Iterator[Measurement]:
     """Compare `spectral` with scikit-learn's on the first two steps of the authors' chains."""
     graphs = list(nci1().take(np.arange(0, 4000, 20))[0])
     build = partial(hp.build_chain, num_levels=3, sizes="paper")
@@ -71,10 +66,10 @@ def spectral() -> Iterator[Result]:
     cut, peer_cut = np.mean(cuts, axis=0)
     note = f"{len(graphs)} NCI1 graphs, 2 levels, peer {1000 * peer_time / len(levels):.1f} ms"
     single = peer_time / build_time
-    yield Result("SpectralClustering over build_chain", single, at_least=25, note=note)
+    yield Measurement("SpectralClustering over build_chain", single, at_least=25, note=note)
     batched = peer_time / min(precompute_times)
-    yield Result("SpectralClustering over precompute", batched, at_least=40, note=note)
-    yield Result(
+    yield Measurement("SpectralClustering over precompute", batched, at_least=40, note=note)
+    yield Measurement(
         "mean edge cut over SpectralClustering's", cut / peer_cut, at_most=1.05, note=f"{cut:.3f}"
     )
 
@@ -102,64 +97,51 @@ def nci1() -> GraphBatch:
 # ---------------------------------------------------------------------- a whole dataset
 
 
-def dataset() -> Iterator[Result]:
+def dataset() -> Iterator[Measurement]:
     """Measure `precompute` on all of NCI1 with two workers and with a cache."""
     graphs = nci1()
     work = partial(hp.precompute, graphs, 3, cache=False)
     work(n_jobs=2)  # start-up
-    one, two, bare_one, bare_two = [], [], [], []
-    for _ in range(5):
-        one.append(seconds(partial(work, n_jobs=1)))
-        two.append(seconds(partial(work, n_jobs=2)))
-        bare_one.append(bare_processes(1))
-        bare_two.append(bare_processes(2))
-    limit = min(bare_one) / min(bare_two)
+    rows = [
+        [t for n in (1, 2) for t in (seconds(partial(work, n_jobs=n)), bare_processes(n))]
+        for _ in range(5)
+    ]
+    one, bare_one, two, bare_two = np.min(rows, axis=0)
+    limit = bare_one / bare_two
     note = "for information: numpy.linalg.eigh of the same graphs, one process over two"
-    yield Result("the same for bare processes", limit, note=note)
-    ratio = min(one) / min(two)
-    note = f"{min(one):.2f} s for {len(graphs)} graphs, 3 levels; 1.7, or as bare processes"
-    yield Result("one worker over two, all of NCI1", ratio, at_least=min(1.7, limit), note=note)
+    yield Measurement("the same for bare processes", limit, note=note)
+    note = f"{one:.2f} s for {len(graphs)} graphs, 3 levels; 1.7, or as bare processes"
+    least = min(1.7, limit)
+    yield Measurement("one worker over two, all of NCI1", one / two, at_least=least, note=note)
     ratios = []
     for _ in range(5):
         with tempfile.TemporaryDirectory() as folder:
             cached = partial(hp.precompute, graphs, 3, cache=folder)
             ratios.append(seconds(cached) / seconds(cached))
-    yield Result("first run over a second from the cache, NCI1", median(ratios), at_least=20)
+    yield Measurement("first run over a second from the cache, NCI1", median(ratios), at_least=20)
     with tempfile.TemporaryDirectory() as folder:
         cached = partial(hp.precompute, graphs, 3, cache=folder)
         ratio = seconds(cached) / seconds(lambda: list(cached()))
     note = "for information"
-    yield Result("the same, with a Chain object for every graph", ratio, note=note)
+    yield Measurement("the same, with a Chain object for every graph", ratio, note=note)
 
 
 def bare_processes(number: int) -> float:
     """Return the time in which new processes compute the eigenvectors of NCI1, each of a share."""
-    context = get_context("spawn")
-    ready, times = context.Barrier(number), context.SimpleQueue()
-    processes = [
-        context.Process(target=eigenvectors, args=(i, number, ready, times)) for i in range(number)
-    ]
-    for process in processes:
-        process.start()
-    slowest: float = max(times.get() for _ in processes)
-    for process in processes:
-        process.join()
-    return slowest
+    with ProcessPoolExecutor(number, get_context("spawn")) as pool:
+        for _ in range(2):  # all processes have started the second time
+            times = list(pool.map(eigenvectors, range(number), [number] * number))
+    return max(times)
 
 
-def eigenvectors(first: int, step: int, ready: Barrier, times: SimpleQueue[float]) -> None:
+def eigenvectors(first: int, step: int) -> float:
     """Compute eigenvectors of every `step`-th graph of NCI1, as often as a chain needs them."""
     with threadpool_limits(1):
         matrices = [graph.toarray() for graph in list(nci1())[first::step]]
-        ready.wait()
-        start = time.perf_counter()
-        for _ in range(3):
-            for matrix in matrices:
-                np.linalg.eigh(matrix)
-        times.put(time.perf_counter() - start)
+        return seconds(lambda: [np.linalg.eigh(matrix) for _ in range(3) for matrix in matrices])
 
 
-def scheduling() -> Iterator[Result]:
+def scheduling() -> Iterator[Measurement]:
     """Measure the time to send a chunk to a worker, relative to the work in it."""
     from distributed import Client, LocalCluster
 
@@ -176,7 +158,9 @@ def scheduling() -> Iterator[Result]:
                 list(spread(len, [(chunk,)] * 4, None))
                 spent = seconds(lambda: list(spread(len, [(chunk,)] * 40, None)))
             name = f"sending a chunk over the work in it, {backend}, 2 workers"
-            yield Result(name, spent / 40 / (work / 2), at_most=0.05, note=f"{work:.2f} s of work")
+            yield Measurement(
+                name, spent / 40 / (work / 2), at_most=0.05, note=f"{work:.2f} s of work"
+            )
 
 
 # ---------------------------------------------------------------------- one large graph
@@ -190,7 +174,7 @@ def uniform(size: int, edges: int) -> sparse.csr_array:
     return hp.as_adjacency(graph + graph.T)
 
 
-def large() -> Iterator[Result]:
+def large() -> Iterator[Measurement]:
     """Measure `matching` and `metis` on graphs of up to 10,000,000 edges."""
     graphs = [uniform(edges // 5, edges) for edges in EDGES]
     times = [[] for _ in graphs]
@@ -199,23 +183,25 @@ def large() -> Iterator[Result]:
             graph_times.append(cpu_seconds(partial(matching, graph, graph.shape[0] // 2, seed=0)))
     best = [min(graph_times) for graph_times in times]
     for edges, (one, two) in zip(EDGES[1:], pairwise(best), strict=True):
-        yield Result(f"matching, {edges:,} over {edges // 2:,} edges", two / one, 1.7, 2.4)
+        yield Measurement(
+            f"matching, {edges:,} over {edges // 2:,} edges", two / one, at_least=1.7, at_most=2.4
+        )
     million = graphs[2]
     del graphs
     spent = cpu_seconds(partial(metis, million, million.shape[0] // 2, seed=0))
     note = f"1,000,000 nodes, 5,000,000 edges; matching {best[2]:.1f} s, metis {spent:.0f} s"
-    yield Result("metis over matching", spent / best[2], at_least=10, note=note)
-    before = memory_status("VmRSS")
+    yield Measurement("metis over matching", spent / best[2], at_least=10, note=note)
+    before = read_proc("VmRSS")
     for method in ("matching", "metis"):
         spent = seconds(partial(hp.build_chain, million, 3, method=method, top=None))
-        bytes_per_entry = (memory_status("VmHWM") - before) / (million.shape[0] + million.nnz)
+        bytes_per_entry = (read_proc("VmHWM") - before) / (million.shape[0] + million.nnz)
         note = f"3 levels in {spent:.0f} s; the graph itself takes 12 per entry"
-        yield Result(
+        yield Measurement(
             f"peak bytes per node and entry, build_chain, {method}", bytes_per_entry, note=note
         )
 
 
-def measure() -> Iterator[Result]:
+def measure() -> Iterator[Measurement]:
     yield from spectral()
     yield from dataset()
     yield from scheduling()
@@ -224,4 +210,4 @@ def measure() -> Iterator[Result]:
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        sys.exit(report(__doc__, measure(), "results/clustering.json", cores=os.cpu_count()))
+        report(__doc__, measure(), "clustering.json")

@@ -1,105 +1,114 @@
-"""Shared by all benchmarks: a result with its limits, time, memory, JSON files, tables of pages."""
+"""Shared by all benchmarks: arguments, processes, lines and files of results, tables of pages."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import platform
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+import torch
+from tqdm import tqdm
 
 from haarpool._files import write_text
+from haarpool.bench.measure import BenchOptions
+from haarpool.bench.results import COLUMNS, Measurement, describe_machine
+from haarpool.experiments.lines import Line, append_line
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
 
 
-@dataclass
-class Result:
-    """One measured number and its limits.
-
-    Attributes:
-        name: What was measured, usually a ratio "A over B".
-        value: The number.
-        at_least: Lower limit, or None.
-        at_most: Upper limit, or None.
-        note: Details for the reader, such as absolute times.
-    """
-
-    name: str
-    value: float
-    at_least: float | None = None
-    at_most: float | None = None
-    note: str = ""
-
-    def __post_init__(self) -> None:
-        self.value = float(self.value)  # json does not write numpy numbers
-
-    @property
-    def passed(self) -> bool:
-        """True if the value is within its limits."""
-        return (self.at_least is None or self.value >= self.at_least) and (
-            self.at_most is None or self.value <= self.at_most
-        )
-
-    def __str__(self) -> str:
-        limits = [f">= {self.at_least}"] * (self.at_least is not None)
-        limits += [f"<= {self.at_most}"] * (self.at_most is not None)
-        verdict = "ok" if self.passed else "FAILED"
-        required = f"{verdict}, required {' and '.join(limits)}" if limits else ""
-        return f"{self.value:10.3g}  {self.name:<66} {required}  {self.note}"
-
-
-def seconds(action: Callable[[], object]) -> float:
-    """Return the wall-clock time of one call."""
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start
-
-
-def memory_status(key: str) -> int:
-    """Return a size in bytes from /proc/self/status: VmRSS is memory in use, VmHWM its peak."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key + ":"))
-
-
-def report(description: str, measured: Iterable[Result], out: str, **machine: object) -> int:
-    """Print each result when it is measured and write all of them to a JSON file.
+def new_parser(description: str | None, out: str) -> argparse.ArgumentParser:
+    """Return a parser with the help text of a script.
 
     Args:
-        description: Help text of the script.
-        measured: The results, one by one.
-        out: Path of the JSON file, unless the user passes --out.
-        **machine: Versions and number of cores, written to the file.
-
-    Returns:
-        The exit code: 1 if a result is outside its limits, else 0.
+        description: The docstring of the script.
+        out: Name of the file in results/ that --out changes.
     """
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=Path(out))
-    path = parser.parse_args().out
-    results = []
-    for result in measured:
-        results.append(result)
-        print(result, flush=True)
-    machine |= {"python": platform.python_version(), "numpy": np.__version__}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rows = [asdict(result) | {"passed": result.passed} for result in results]
-    path.write_text(json.dumps({"machine": machine, "results": rows}, indent=1, ensure_ascii=False))
+    parser.add_argument("--out", type=Path, default=RESULTS / out)
+    return parser
+
+
+def report(
+    description: str | None,
+    measured: Iterable[Measurement],
+    out: str,
+    options: BenchOptions = BenchOptions(torch.device("cpu")),  # noqa: B008  # it is frozen
+) -> None:
+    """Print each measurement, write all to a JSON file, and end with code 1 if a limit is missed.
+
+    Args:
+        description: The docstring of the script.
+        measured: The measurements, one by one.
+        out: Name of the JSON file in results/.
+        options: The device.
+    """
+    path, results = new_parser(description, out).parse_args().out, []
+    print(COLUMNS)
+    for one in measured:
+        results.append(one)
+        print(one, flush=True)
+    content = {"machine": describe_machine(options), "results": [one.as_json() for one in results]}
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     print(f"written to {path}")
-    return 0 if all(result.passed for result in results) else 1
+    sys.exit(not all(one.passed for one in results))
 
 
-def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table as Markdown; the first row is the header."""
-    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+def seconds(action: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Return the time of one call.
+
+    Args:
+        action: What is called.
+        clock: `time.process_time` measures the processor alone.
+    """
+    start = clock()
+    action()
+    return clock() - start
 
 
-def write_tables(tables: Mapping[str, str], pages: Sequence[Path]) -> None:
+def run_haarpool(*command: object, **environment: object) -> tuple[float, float]:
+    """Run `haarpool` in a process of its own; return its peak memory in GB and its seconds."""
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "haarpool", *map(str, command)],
+        stdout=subprocess.DEVNULL,
+        env=os.environ | {name: str(value) for name, value in environment.items()},
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss * 1024 / 1e9, time.perf_counter() - start
+
+
+def train_missing(
+    train: Callable[..., Sequence[Line]], tasks: Sequence[tuple[Any, ...]], out: Path, jobs: int
+) -> None:
+    """Call a function for each task in several processes; write its lines as soon as it ends.
+
+    Args:
+        train: The function.
+        tasks: Its arguments.
+        out: The file of the lines.
+        jobs: Number of processes.
+    """
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        futures = [pool.submit(train, *task) for task in tasks]
+        for future in tqdm(as_completed(futures), total=len(tasks), unit=" tasks"):
+            for line in future.result():
+                append_line(out, line)
+
+
+def write_tables(tables: Mapping[str, str], pages: Iterable[Path]) -> None:
     """Write tables into pages, between the comments `<!-- NAME -->` and `<!-- end -->`."""
     for page in pages:
         text = page.read_text(encoding="utf-8")

@@ -7,20 +7,16 @@ Where five members are trained on a split, one line of `results/default_scores.j
 of their mean (members=5), another those of the first alone (members=1). Finished lines are skipped.
 Then it writes the tables of README.md and docs/scores.md; `--table` does only that.
 `benchmarks/chemprop_peer.py` writes the lines of chemprop.
-
-`--graphs FILE` reads the datasets from a file of `benchmarks/presets.py --export`.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import math
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, NamedTuple
@@ -28,11 +24,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from scipy.stats import ttest_ind
-from tqdm import tqdm
 
 from chemprop_peer import TARGETS
-from common import markdown, write_tables
+from common import RESULTS, new_parser, train_missing, write_tables
+from haarpool._numbers import DASH, mean_and_std
 from haarpool.datasets.splits import make_splits
+from haarpool.experiments.document import markdown_table
+from haarpool.experiments.lines import Line, read_lines
 from haarpool.experiments.statistics import Estimate
 from haarpool.nn import HaarNetArchitecture, parse_architecture
 from haarpool.tasks import SCORES
@@ -45,7 +43,6 @@ from presets import DATASETS, dataset
 
 METRICS = DATASETS | {"Tox21": "roc_auc"}
 METHODS = ("haarpool", "haarpool, no pooling")
-NOT_MEASURED = "–"
 PAGES = (Path("README.md"), Path("docs/scores.md"))
 
 
@@ -84,10 +81,10 @@ def settings(plan: Plan, method: str, seed: int) -> RunConfig:
     return replace(config, arch=str(replace(arch, levels=0)), ensemble=1)
 
 
-def train(plan: Plan, seed: int, method: str, file: str | None) -> list[dict[str, Any]]:
+def train(plan: Plan, seed: int, method: str) -> list[Line]:
     """Train the members of one split; return the line of their mean and of the first alone."""
     torch.set_num_threads(1)
-    graphs, metric = dataset(plan.dataset, file), METRICS[plan.dataset]
+    graphs, metric = dataset(plan.dataset), METRICS[plan.dataset]
     split = make_splits(plan.rule, graphs, seed=0, repeats=plan.repeats)[seed]
     config = settings(plan, method, seed)
     start = time.perf_counter()
@@ -111,13 +108,12 @@ def train(plan: Plan, seed: int, method: str, file: str | None) -> list[dict[str
     ]
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
+def current_lines(path: Path) -> list[Line]:
     """Return the lines of a file that ended well; ours only if settings are still the same."""
-    lines = map(json.loads, path.read_text().splitlines()) if path.exists() else ()
-    return [line for line in lines if line["status"] == "ok" and _is_current(line)]
+    return [line for line in read_lines(path) if line["status"] == "ok" and _is_current(line)]
 
 
-def _is_current(line: dict[str, Any]) -> bool:
+def _is_current(line: Line) -> bool:
     if line["method"] not in METHODS:
         return True
     plan = next(p for p in PLAN if p[:2] == (line["dataset"], line["split"]))
@@ -126,7 +122,8 @@ def _is_current(line: dict[str, Any]) -> bool:
 
 def run_all(arguments: argparse.Namespace) -> None:
     """Run what is missing."""
-    done = {(x["dataset"], x["split"], x["seed"], x["method"]) for x in read_lines(arguments.out)}
+    lines = current_lines(arguments.out)
+    done = {(x["dataset"], x["split"], x["seed"], x["method"]) for x in lines}
     tasks = [
         (plan, seed, method)
         for method in METHODS
@@ -135,44 +132,25 @@ def run_all(arguments: argparse.Namespace) -> None:
         for seed in range(plan.repeats)
         if (*plan[:2], seed, method) not in done
     ]
-    with ProcessPoolExecutor(arguments.processes, get_context("spawn")) as pool:
-        futures = [pool.submit(train, *task, arguments.graphs) for task in tasks]
-        for future in tqdm(as_completed(futures), total=len(tasks), unit=" splits"):
-            with open(arguments.out, "a", encoding="utf-8") as file:
-                file.writelines(json.dumps(line) + "\n" for line in future.result())
+    train_missing(train, tasks, arguments.out, arguments.processes)
 
 
-class Difference(NamedTuple):
-    """How far our scores are ahead of others, with its 95 % interval."""
-
-    mean: float
-    half: float  # of the interval
-
-    def text(self, *, percent: bool = False) -> str:
-        """Return the difference and its interval, in percent or as it is."""
-        factor, digits = (100, 1) if percent else (1, 3)
-        ends = (self.mean, self.mean - self.half, self.mean + self.half)
-        middle, low, high = (f"{factor * value:+.{digits}f}" for value in ends)
-        return f"{middle} [{low}, {high}]"
-
-
-def paired_difference(ours: Sequence[float], others: Sequence[float]) -> Difference:
+def paired_difference(ours: Sequence[float], others: Sequence[float]) -> Estimate:
     """Compare scores on the same random splits, whose test part is 1/8 of the training part."""
-    estimate = Estimate.of(np.subtract(ours, others).tolist(), overlap=1 / 8)
-    return Difference(estimate.mean, estimate.half)
+    return Estimate.of(np.subtract(ours, others).tolist(), overlap=1 / 8)
 
 
-def unpaired_difference(ours: Sequence[float], others: Sequence[float]) -> Difference:
+def unpaired_difference(ours: Sequence[float], others: Sequence[float]) -> Estimate:
     """Compare scores of several weights on one split, by Welch's interval."""
     test = ttest_ind(ours, others, equal_var=False)
     low, high = test.confidence_interval(0.95)
-    return Difference(float(np.mean([low, high])), float(high - low) / 2)
+    return Estimate(float(np.mean([low, high])), math.nan, float(high - low) / 2, 1, len(ours))
 
 
 Scores = Mapping[str, float]  # of a method, by split
 
 
-def difference(plan: Plan, ours: Scores, others: Scores) -> Difference | None:
+def difference(plan: Plan, ours: Scores, others: Scores) -> Estimate | None:
     """Return how far we are ahead; None unless both have all repeats."""
     if min(len(ours), len(others)) < plan.repeats:
         return None
@@ -185,7 +163,7 @@ def difference(plan: Plan, ours: Scores, others: Scores) -> Difference | None:
 def read_scores(*paths: Path) -> dict[tuple[str, str], dict[tuple[str, int], dict[str, float]]]:
     """Return scores by (dataset, rule), then by (method, members), then by split."""
     scores: dict[tuple[str, str], Any] = defaultdict(lambda: defaultdict(dict))
-    for line in (line for path in paths for line in read_lines(path)):
+    for line in (line for path in paths for line in current_lines(path)):
         split = line["split_hash"] if line["split"] == "random" else str(line["seed"])
         key = (line["method"], line["members"])
         scores[line["dataset"], line["split"]][key][split] = line["value"]
@@ -209,7 +187,7 @@ def make_tables(path: Path, peer: Path) -> dict[str, str]:
         name += ", scaffold split" * (plan.rule == "scaffold")
         columns = (one, five, peer_one, peer_five)
         texts = [_mean(each, percent, plan.repeats) for each in columns]
-        if set(texts) == {NOT_MEASURED}:
+        if set(texts) == {DASH}:
             continue
         gain = difference(plan, one, plain)
         if gain and not SCORES[METRICS[plan.dataset]].lower_is_better and plan.rule == "random":
@@ -228,31 +206,32 @@ def make_tables(path: Path, peer: Path) -> dict[str, str]:
         f"On the mean of {len(gains)} datasets with accuracy or ROC-AUC, random splits, pooling "
         f"adds {mean(gains):+.2f} points."
     )
-    return {name: markdown(rows) for name, rows in tables.items()} | {"pooling": note}
+    return {name: markdown_table(rows) for name, rows in tables.items()} | {"pooling": note}
 
 
-def _text(difference: Difference | None, percent: bool = False) -> str:
-    return difference.text(percent=percent) if difference else NOT_MEASURED
+def _text(difference: Estimate | None, percent: bool = False) -> str:
+    """Return a difference and its interval, in percent or as it is."""
+    if difference is None:
+        return DASH
+    factor, digits = (100, 1) if percent else (1, 3)
+    values = (difference.mean, *difference.interval)
+    middle, low, high = (f"{factor * value:+.{digits}f}" for value in values)
+    return f"{middle} [{low}, {high}]"
 
 
 def _mean(scores: Scores, percent: bool, repeats: int) -> str:
     """Return mean and standard deviation, if no repeat is missing."""
     if len(scores) < repeats:
-        return NOT_MEASURED
+        return DASH
     values = [100 * value if percent else value for value in scores.values()]
-    digits = 1 if percent else 3
-    return f"{mean(values):.{digits}f} ± {stdev(values):.{digits}f}"
+    return mean_and_std(mean(values), stdev(values), 1 if percent else 3)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("results/default_scores.jsonl"))
-    parser.add_argument("--peer", type=Path, default=Path("results/chemprop.jsonl"))
+    parser = new_parser(__doc__, "default_scores.jsonl")
+    parser.add_argument("--peer", type=Path, default=RESULTS / "chemprop.jsonl")
     parser.add_argument("--only", nargs="*", default=list(METRICS), metavar="NAME")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--graphs", metavar="FILE", help="file that presets.py --export wrote")
     parser.add_argument("--table", action="store_true", help="only write the tables")
     arguments = parser.parse_args()
     if not arguments.table:

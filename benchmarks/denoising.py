@@ -12,23 +12,21 @@ below the threshold of Donoho and Johnstone, 0.3 sqrt(2 log N), are set to zero.
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial import KDTree
+from sklearn.metrics import mean_squared_error
 from threadpoolctl import threadpool_limits
 
 import haarpool as hp
-from common import Result, report
+from common import report
 from haarpool._types import Floats
+from haarpool.bench.results import Measurement
 
 NODES, NEIGHBOURS, SIGMA = 100_000, 6, 0.3
-OUT = Path(__file__).resolve().parents[1] / "results" / "denoising.json"
 
 
 def sensors(nodes: int, seed: int = 0) -> tuple[sparse.csr_array, Floats]:
@@ -41,12 +39,7 @@ def sensors(nodes: int, seed: int = 0) -> tuple[sparse.csr_array, Floats]:
     return graph.maximum(graph.T), wave + (np.linalg.norm(points - 0.5, axis=1) < 0.3)
 
 
-def mean_square(x: Floats) -> float:
-    """Return the mean of the squares."""
-    return float(np.mean(x**2))
-
-
-def measured(nodes: int = NODES) -> Iterator[Result]:
+def measured(nodes: int = NODES) -> Iterator[Measurement]:
     """Measure each pair of method and measure."""
     graph, signal = sensors(nodes)
     noisy = signal + SIGMA * np.random.default_rng(1).standard_normal(nodes)
@@ -57,26 +50,24 @@ def measured(nodes: int = NODES) -> Iterator[Result]:
             name, start = f"{method}, {measure}", time.process_time()
             chain = hp.build_chain(graph, method=method, measure=measure)
             times[method] = time.process_time() - start
-            yield Result(f"{name}: seconds of build_chain", times[method])
+            yield Measurement(f"{name}: seconds of build_chain", times[method])
             c = hp.adjoint(chain, noisy)
             for mode in ("hard", "soft"):
                 kept = hp.threshold(chain, c, value=value, mode=mode)
                 estimate = hp.forward_transform(chain, kept)
-                errors[name, mode] = mean_square(estimate - signal)
-                yield Result(f"{name}, {mode}: mean squared error", errors[name, mode])
-    yield Result("noise: mean squared error", mean_square(noisy - signal))
-    default, best = errors["spectral, children", "hard"], errors["matching, mass", "hard"]
-    yield Result("error of the default chain over that of matching, mass", default / best, 3)
-    yield Result(
-        "time of spectral over that of matching", times["spectral"] / times["matching"], 20
-    )
-
-
-def main() -> int:
-    """Measure and report."""
-    with threadpool_limits(1):
-        return report(__doc__ or "", measured(), str(OUT), cores=os.cpu_count())
+                errors[name, mode] = mean_squared_error(signal, estimate)
+                yield Measurement(f"{name}, {mode}: mean squared error", errors[name, mode])
+    yield Measurement("noise: mean squared error", mean_squared_error(signal, noisy))
+    ratios = {
+        "error of the default chain over that of matching, mass": (
+            errors["spectral, children", "hard"] / errors["matching, mass", "hard"], 3,
+        ),
+        "time of spectral over that of matching": (times["spectral"] / times["matching"], 20),
+    }  # fmt: skip
+    for name, (ratio, least) in ratios.items():
+        yield Measurement(name, ratio, at_least=least)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with threadpool_limits(1):
+        report(__doc__, measured(), "denoising.json")

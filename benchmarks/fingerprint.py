@@ -22,14 +22,12 @@ import argparse
 import csv
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -40,6 +38,7 @@ import torch
 from torch_geometric.data import Batch
 
 import haarpool as hp
+from haarpool._versions import find_versions, processor_name
 from haarpool.data import AddHaarChain
 from haarpool.errors import MissingExtraError
 from haarpool.nn import HaarConv, HaarPooling, HaarReadout, HaarUnpooling, build_model
@@ -66,14 +65,7 @@ RUNS = {
     "molecules": [*ESOL, "--epochs", "2", "--split", "scaffold"],
     "eigen": ["MUTAG", "--arch", "GC16-EIG-GC16-SUM-FC16", "--epochs", "2", "--method", "kmeans"],
     "symmetrize": [
-        "MUTAG",
-        "--epochs",
-        "2",
-        "--sizes",
-        "8,4",
-        "--symmetrize",
-        "--features",
-        "degree",
+        *("MUTAG", "--epochs", "2", "--sizes", "8,4", "--symmetrize", "--features", "degree")
     ],
 }
 
@@ -215,19 +207,11 @@ def runs(device: str) -> dict[str, Any]:
     return hashes
 
 
-def describe_machine(device: str) -> dict[str, str]:
+def describe_machine(device: str) -> dict[str, str | None]:
     """Return what the last digits may depend on."""
-    processor = platform.processor() or platform.machine()
-    if (info := Path("/proc/cpuinfo")).exists():
-        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        processor = names[0].partition(":")[2].strip() if names else processor
-    machine = {"processor": processor, "python": platform.python_version()}
-    if device == "cuda":
-        machine["gpu"] = torch.cuda.get_device_name()
-    for name in ("haarpool", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit"):
-        with suppress(PackageNotFoundError):
-            machine[name] = version(name)
-    return machine
+    packages = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit")
+    machine = {"processor": processor_name()} | find_versions(*packages)
+    return machine | ({"gpu": torch.cuda.get_device_name()} if device == "cuda" else {})
 
 
 def differences(new: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:

@@ -10,22 +10,20 @@ whose time is that of autograd and of one operation of torch.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import torch
 from torch import Tensor
 
-from common import Result, report
-from haarpool.bench.eager import MODES, make_layers, minibatch
-from haarpool.bench.measure import Settings, measure
+from common import report
+from haarpool.bench.eager import make_layers, minibatch
+from haarpool.bench.layers import MODES, OWN
+from haarpool.bench.measure import BenchOptions, measure
+from haarpool.bench.results import Measurement
 
-OUT = Path(__file__).resolve().parents[1] / "results" / "host_time.json"
-LAYERS = ("HaarPooling, vertex", "HaarPooling, haar")
 LIMIT = 3.0  # forward + backward over that of index_add_
 
 
@@ -59,36 +57,28 @@ def without_gpu() -> Iterator[None]:
         yield
 
 
-def measured(settings: Settings) -> Iterator[Result]:
+def measured(options: BenchOptions) -> Iterator[Measurement]:
     """Measure the layers at two sizes of their chains."""
-    small = make_layers(minibatch(3, settings))["index_add_"]
-    for num_nodes in (20,) if settings.quick else (30, 1000):
-        layers = make_layers(minibatch(num_nodes, settings))
-        chosen = {name: layers[name] for name in LAYERS}
-        chosen |= {f"{name}, new batch": layers[f"{name}, new batch"] for name in LAYERS}
+    small = make_layers(minibatch(3, options))["index_add_"]
+    for num_nodes in (20,) if options.quick else (30, 1000):
+        layers = make_layers(minibatch(num_nodes, options))
+        names = [*OWN[::-1], *(f"{name}, new batch" for name in OWN[::-1])]
+        chosen = {"index_add_": small} | {name: layers[name] for name in names}
         for mode in MODES:
-            actions = {
-                name: one.forward if mode == MODES[0] else one.with_backward()
-                for name, one in ({"index_add_": small} | chosen).items()
-            }
+            actions = {name: layer.action(mode) for name, layer in chosen.items()}
             with without_gpu():
-                times = {name: 1000 * t.median for name, t in measure(actions, settings).items()}
-            for name, us in times.items():
-                is_limited = name in LAYERS and mode == MODES[1] and not settings.quick
-                yield Result(
+                times = measure(actions, options)
+            for name, spent in times.items():
+                is_limited = name in OWN and mode == MODES[1]
+                yield Measurement(
                     f"{name}, {num_nodes} nodes, {mode}, over index_add_",
-                    us / times["index_add_"],
+                    spent.median / times["index_add_"].median,
+                    times=spent,
                     at_most=LIMIT if is_limited else None,
-                    note=f"{us:.1f} microseconds",
+                    note=f"{1000 * spent.median:.1f} microseconds",
                 )
 
 
-def main() -> int:
-    """Measure and report."""
-    torch.set_num_threads(1)
-    settings = Settings(torch.device("cpu"))
-    return report(__doc__ or "", measured(settings), str(OUT), torch=torch.__version__)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    torch.set_num_threads(1)
+    report(__doc__, measured(BenchOptions(torch.device("cpu"))), "host_time.json")

@@ -11,21 +11,15 @@ chains and trains the default network for one epoch, and `haarpool predict` pred
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import sysconfig
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from common import Result, report
+from common import report, run_haarpool
+from haarpool.bench.results import Measurement
 
-HAARPOOL = Path(sysconfig.get_path("scripts")) / "haarpool"
 GRAPHS, NODES, HUB = 2_000, 1_000_000, 3_000
 LIMIT = 4.0  # GB
 
@@ -53,21 +47,7 @@ def write_discussions(folder: Path, name: str = "THREADS", seed: int = 0) -> Pat
     return folder
 
 
-def peak(*command: object, cache: Path) -> tuple[float, float]:
-    """Run `haarpool` in its own process; return its peak memory in GB and its time in seconds."""
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        [HAARPOOL, *map(str, command)],
-        stdout=subprocess.DEVNULL,
-        env=os.environ | {"HAARPOOL_CACHE": str(cache)},
-    )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    return usage.ru_maxrss * 1024 / 1e9, time.perf_counter() - start
-
-
-def measure() -> Iterator[Result]:
+def measure() -> Iterator[Measurement]:
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         data, run, cache = root / "THREADS", root / "run", root / "cache"
@@ -78,11 +58,10 @@ def measure() -> Iterator[Result]:
             "predict": ("predict", run, data, "--quiet", "--out", root / "predictions.csv"),
         }
         for name, command in commands.items():
-            memory, seconds = peak(*command, cache=cache)
-            note = f"GB, {seconds:.0f} s"
-            yield Result(f"peak memory of {name}", memory, at_most=LIMIT, note=note)
+            memory, spent = run_haarpool(*command, HAARPOOL_CACHE=cache)
+            note = f"GB, {spent:.0f} s"
+            yield Measurement(f"peak memory of {name}", memory, at_most=LIMIT, note=note)
 
 
 if __name__ == "__main__":
-    description = __doc__ or ""
-    sys.exit(report(description, measure(), "results/large_data.json", torch=torch.__version__))
+    report(__doc__, measure(), "large_data.json")

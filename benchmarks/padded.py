@@ -11,16 +11,16 @@ the first repeat alone, before the others, with validation and capture.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
 import torch
-import torch_geometric
 
-from common import Result, report, seconds
+from common import report, seconds
+from haarpool.bench.measure import BenchOptions
+from haarpool.bench.results import Measurement
 from haarpool.datasets import read_graphs
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup
@@ -63,8 +63,7 @@ def score_in_process(repeat: int, padded: bool) -> float:
     return score(trainer(start(), repeat, padded))
 
 
-def main() -> Iterator[Result]:
-    """Yield the results."""
+def measure() -> Iterator[Measurement]:
     run = start()
     steps = len(run.splits[0].train) / run.config.batch_size
     trainer(run, 0, padded=False).run_epoch(lambda: None)  # compiles the kernels
@@ -72,8 +71,10 @@ def main() -> Iterator[Result]:
     plain_ms = 1e3 * seconds(lambda: plain.run_epoch(lambda: None)) / steps
     padded = trainer(run, 0, padded=True)
     padded_ms = 1e3 * seconds(lambda: score(padded)) / (EPOCHS * steps)
-    yield Result("padded step, ms", padded_ms, at_most=LIMIT_MS)
-    yield Result("plain step over padded step", plain_ms / padded_ms, note=f"{plain_ms:.2f} ms")
+    yield Measurement("padded step, ms", padded_ms, at_most=LIMIT_MS)
+    yield Measurement(
+        "plain step over padded step", plain_ms / padded_ms, note=f"{plain_ms:.2f} ms"
+    )
 
     with ProcessPoolExecutor(PROCESSES, get_context("spawn")) as pool:
         futures = [
@@ -89,13 +90,8 @@ def main() -> Iterator[Result]:
         f"{difference.mean():+.2f} ± {difference.std(ddof=1) / np.sqrt(REPEATS):.2f}"
     )
     name = "difference of the mean test accuracies over its standard error"
-    yield Result(name, abs(means[0] - means[1]) / error, at_most=1, note=note)
+    yield Measurement(name, abs(means[0] - means[1]) / error, at_most=1, note=note)
 
 
 if __name__ == "__main__":
-    versions = {
-        "torch": torch.__version__,
-        "torch_geometric": torch_geometric.__version__,
-        "device": torch.cuda.get_device_name(),
-    }
-    sys.exit(report(__doc__ or "", main(), "results/padded.json", **versions))
+    report(__doc__, measure(), "padded.json", BenchOptions(torch.device("cuda")))

@@ -40,7 +40,7 @@ class Point(NamedTuple):
     published: float | None
 
 
-class Row(NamedTuple):
+class FigureRow(NamedTuple):
     """A method.
 
     Attributes:
@@ -54,7 +54,7 @@ class Row(NamedTuple):
     points: Mapping[str, Point]
 
 
-def digest(rows: Sequence[Row]) -> str:
+def digest(rows: Sequence[FigureRow]) -> str:
     """Return a hash of what is drawn, which the file of the figure contains."""
     drawn = [
         (row.title, row.kind, dataset, *(_text(value) for value in point[:2]), point.published)
@@ -68,7 +68,7 @@ def _text(value: Estimate | None) -> str:
     return f"{value.mean:.3f} {value.half:.3f}" if value else ""
 
 
-def draw_scores(rows: Sequence[Row], path: Path) -> None:
+def draw_scores(rows: Sequence[FigureRow], path: Path) -> None:
     """Draw a panel per dataset: means with 95 % intervals, and published numbers as hollow marks.
 
     Args:
@@ -101,7 +101,7 @@ def draw_scores(rows: Sequence[Row], path: Path) -> None:
         )  # fmt: skip
 
 
-def _heights(rows: Sequence[Row]) -> list[float]:
+def _heights(rows: Sequence[FigureRow]) -> list[float]:
     heights = [0.0]
     for before, row in pairwise(rows):
         heights.append(heights[-1] - 1 - GAP * (row.kind != before.kind))
@@ -129,7 +129,7 @@ def _finish(axes: Axes, dataset: str) -> None:
         side.set_visible(False)
 
 
-def _legend(rows: Sequence[Row]) -> list[Line2D]:
+def _legend(rows: Sequence[FigureRow]) -> list[Line2D]:
     def entry(mark: str, label: str, **style: object) -> Line2D:
         return Line2D([], [], color=INK, marker=mark, linestyle="none", label=label, **style)
 

@@ -15,13 +15,14 @@ from fnmatch import fnmatch
 from pathlib import Path
 from statistics import mean
 
-from common import markdown, write_tables
-from haarpool.experiments.document import DASH
+from common import RESULTS, write_tables
+from haarpool._numbers import DASH, fixed
+from haarpool.experiments.document import markdown_table
 from haarpool.experiments.statistics import Estimate, estimate, paired_difference
 from haarpool.experiments.table import NO_POOLING, REPEATS
-from haarpool.experiments.table_report import format_number, predicts_one_class
+from haarpool.experiments.table_report import predicts_one_class
 from haarpool.tasks import SCORES
-from paper_figure import Point, Row, draw_scores
+from paper_figure import FigureRow, Point, draw_scores
 from paper_recipes import (
     OWN_RECIPE,
     best_recipes,
@@ -42,7 +43,6 @@ from paper_results import (
     verdict,
 )
 
-RESULTS = Path("results")
 PAGES = (Path("README.md"), Path("docs/paper.md"), Path("docs/paper_details.md"))
 FIGURE = "table1.png"
 TEST_PARTS = ("original sizes", "large")  # of Triangles
@@ -72,10 +72,10 @@ CLAIMS = {
 
 def with_interval(value: Estimate) -> str:
     """Format a difference and its 95 % interval."""
-    ends = (value.mean, value.mean - value.half, value.mean + value.half)
+    numbers = (value.mean, *value.interval)
     # Two digits for small errors, and where an end would be shown as zero.
-    digits = 1 if max(map(abs, ends)) >= 0.5 and min(map(abs, ends[1:])) >= 0.05 else 2
-    middle, low, high = (format_number(end, digits, sign="+") for end in ends)
+    digits = 1 if max(map(abs, numbers)) >= 0.5 and min(map(abs, numbers[1:])) >= 0.05 else 2
+    middle, low, high = (fixed(number, digits, sign="+") for number in numbers)
     return f"{middle} [{low}, {high}]"
 
 
@@ -88,7 +88,7 @@ def reproduction_table(experiments: Sequence[Experiment]) -> str:
         value, published = one.measured(one.reference), one.published(one.reference)
         interval = result = DASH
         if value:
-            interval = f"{value.mean - value.half:.1f} to {value.mean + value.half:.1f}"
+            interval = " to ".join(map(fixed, value.interval))
             result = verdict(value, published, one.sign)
         texts = []
         for method in (one.best_peer(), one.best_of_ours()):
@@ -98,7 +98,7 @@ def reproduction_table(experiments: Sequence[Experiment]) -> str:
         rows.append(
             [f"{one.name}, {unit}", str(published), spread(value), interval, result, *texts]
         )
-    return markdown(rows)
+    return markdown_table(rows)
 
 
 def ours_against_published(experiments: Sequence[Experiment]) -> str:
@@ -119,7 +119,7 @@ def goal_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
         method = one.best_of_ours()
         for part, goal in GOALS[one.name].items() if method else ():
             value, without = (one.measured(x, part) for x in (method, method + NO_POOLING))
-            low, high = (f"{value.mean + x:.1f}" for x in (-value.half, value.half))
+            low, high = map(fixed, value.interval)
             text = f"{one.name} {part}".strip() + f" ({goal:g}): {value.mean:.1f} [{low}, {high}]"
             text += f", without pooling {without.mean:.1f}" if without else ""
             (reached if one.sign * (value.mean - goal) >= 0 else missed).append(text)
@@ -143,7 +143,7 @@ def spread_table(experiments: Sequence[Experiment]) -> str:
         constant = sum(predicts_one_class(line) for line in lines)
         numbers = (published.std, 100 * chance, value.std, 100 * best)
         rows.append([one.dataset, *(f"{x:.1f}" for x in numbers), f"{constant} of {len(lines)}"])
-    return markdown(rows)
+    return markdown_table(rows)
 
 
 def chance_deviation(accuracy: float, sizes: Sequence[int]) -> float:
@@ -267,7 +267,7 @@ def claim_lines(results: Path) -> Iterator[str]:
         for dataset in report.table.datasets:
             lines = {
                 method: one
-                for method in report.table.methods
+                for method in report.table.rows
                 if any(fnmatch(method.name, pattern) for pattern in patterns)
                 and len(one := report.ok(dataset, method.name, protocol)) == REPEATS
             }
@@ -317,7 +317,7 @@ def methods_table(experiments: Sequence[Experiment]) -> str:
     for name in (*best_peers(table1, peers)[:1], *best_peers(table1, own)[:1], *ours):
         title = table1[0].methods[name].title
         rows.append([title, *(spread(one.measured(name)) for one in table1)])
-    return markdown(rows)
+    return markdown_table(rows)
 
 
 def best_peers(table1: Sequence[Experiment], peers: Sequence[str]) -> list[str]:
@@ -332,7 +332,7 @@ def best_peers(table1: Sequence[Experiment], peers: Sequence[str]) -> list[str]:
     return sorted(peers, key=rank, reverse=True)
 
 
-def figure_rows(experiments: Sequence[Experiment]) -> list[Row]:
+def figure_rows(experiments: Sequence[Experiment]) -> list[FigureRow]:
     """Return the rows of the figure: a method of the paper, another pooling, or one of ours.
 
     Of several rows of a published method the first one is drawn, and its own recipe beside it.
@@ -356,7 +356,7 @@ def figure_rows(experiments: Sequence[Experiment]) -> list[Row]:
                 published.value if published else None,
             )
         if any(point.value for point in points.values()):
-            rows.append(Row(method.title, kind, points))
+            rows.append(FigureRow(method.title, kind, points))
     order = ("haarpool", "ours", "peer")
     return sorted(rows, key=lambda row: order.index(row.kind))
 

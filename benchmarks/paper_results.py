@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from haarpool.experiments.document import DASH
+from haarpool._numbers import DASH, mean_and_std
 from haarpool.experiments.lines import Line, ResultLines
 from haarpool.experiments.statistics import Estimate, estimate, paired_difference
 from haarpool.experiments.table import REPEATS, Cell, Published, find_table
@@ -39,7 +39,7 @@ class Experiment:
             for cell in self.table.cells
             if (cell.dataset, cell.protocol) == (dataset, self.protocol)
         }
-        self.methods = {method.name: method for method in self.table.methods}
+        self.methods = {row.name: row for row in self.table.rows}
 
     @property
     def name(self) -> str:
@@ -164,4 +164,4 @@ def spread(value: Estimate | None) -> str:
     if value is None:
         return DASH
     count = f" ({value.splits})" if value.splits != REPEATS else ""
-    return f"{value.mean:.1f} ± {value.std:.1f}{count}"
+    return mean_and_std(value.mean, value.std) + count

@@ -11,24 +11,17 @@ How the epoch is chosen (`RunConfig.monitor`) is part of the choice, and needs n
 score at an epoch that was chosen on the same graphs is too good, so one half of the validation part
 chooses the epoch for the other half, and the other way round; the score is the mean of both.
 
-Without RDKit, for example on a machine with a GPU, read the datasets from a file that `--export
-FILE` wrote elsewhere: `--graphs FILE`. Many processes share a GPU well under NVIDIA's MPS
-(`nvidia-cuda-mps-control -d`); without it their kernels take turns.
+Many processes share a GPU well under NVIDIA's MPS (`nvidia-cuda-mps-control -d`); without it their
+kernels take turns.
 """
 
 from __future__ import annotations
 
-import argparse
-import gzip
-import json
 import os
-import pickle
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterable, Sequence
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +29,12 @@ import numpy as np
 import torch
 from scipy.stats import rankdata
 from torch import Tensor
-from tqdm import tqdm
 
 from chemprop_peer import TARGETS
+from common import new_parser, train_missing
 from haarpool.datasets import read_graphs
 from haarpool.datasets.graphs import Graphs
+from haarpool.experiments.lines import Line, read_lines
 from haarpool.tasks import SCORES
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
@@ -90,22 +84,18 @@ CANDIDATES: dict[str, dict[str, Any]] = {
 
 
 @cache
-def dataset(name: str, file: str | None) -> Graphs:
+def dataset(name: str) -> Graphs:
     """Read a dataset."""
-    if file:
-        with gzip.open(file, "rb") as stream:
-            exported: dict[str, Graphs] = pickle.load(stream)
-        return exported[name]
     if name not in TARGETS:
         return read_graphs(name)
     path = Path(os.environ["HAARPOOL_DATA"]) / "molecules" / f"{name}.csv"
     return read_graphs(path, targets=list(TARGETS[name]))
 
 
-def train(name: str, candidate: str, split: int, file: str | None) -> dict[str, Any]:
+def train(name: str, candidate: str, split: int) -> list[Line]:
     """Train a candidate on one split; return its line."""
     torch.set_num_threads(1)
-    graphs, metric = dataset(name, file), DATASETS[name]
+    graphs, metric = dataset(name), DATASETS[name]
     settings = CANDIDATES[candidate]
     config = RunConfig(**settings, monitor="last", threads=1, repeats=SPLITS)
     group = ProcessGroup(device=find_device("auto"))
@@ -115,13 +105,13 @@ def train(name: str, candidate: str, split: int, file: str | None) -> dict[str, 
     while not trainer.progress.is_complete(config):
         trainer.run_epoch(lambda: None)
         outputs.append(trainer.outputs(trainer.split.validation))
-    return {
+    return [{
         "dataset": name, "candidate": candidate, "split": split, "metric": metric,
         "validation": {m: score_of(trainer, outputs, m, metric) for m in MONITORS},
         "seconds": round(time.perf_counter() - start, 1), "settings": settings,
         "split_hash": trainer.split.digest(), "device": group.device.type,
         "torch": torch.__version__,
-    }  # fmt: skip
+    }]  # fmt: skip
 
 
 def score_of(trainer: Trainer, outputs: Sequence[Tensor], monitor: str, metric: str) -> float:
@@ -150,13 +140,12 @@ def score_of(trainer: Trainer, outputs: Sequence[Tensor], monitor: str, metric: 
     return float(np.mean(scores))
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
+def current_lines(path: Path) -> list[Line]:
     """Return the lines of a file whose settings are still those of their candidate."""
-    lines = map(json.loads, path.read_text().splitlines()) if path.exists() else []
-    return [line for line in lines if CANDIDATES.get(line["candidate"]) == line["settings"]]
+    return [x for x in read_lines(path) if CANDIDATES.get(x["candidate"]) == x["settings"]]
 
 
-def ranks(lines: Iterable[Mapping[str, Any]]) -> list[tuple[float, str, dict[str, float]]]:
+def ranks(lines: Iterable[Line]) -> list[tuple[float, str, dict[str, float]]]:
     """Return for each candidate with all lines its mean rank and its mean scores, best first."""
     scores: dict[tuple[str, str], list[float]] = defaultdict(list)
     for line in lines:
@@ -164,59 +153,38 @@ def ranks(lines: Iterable[Mapping[str, Any]]) -> list[tuple[float, str, dict[str
             scores[f"{line['candidate']}, {monitor}", line["dataset"]].append(score)
     names = [f"{candidate}, {monitor}" for candidate in CANDIDATES for monitor in MONITORS]
     complete = [c for c in names if all(len(scores[c, d]) == SPLITS for d in DATASETS)]
-    means = {c: {d: float(np.mean(scores[c, d])) for d in DATASETS} for c in complete}
-    places: dict[str, list[float]] = {c: [] for c in complete}
-    for name, metric in DATASETS.items():
-        sign = 1 if SCORES[metric].lower_is_better else -1
-        rank = rankdata([sign * means[c][name] for c in complete])
-        for c, place in zip(complete, rank, strict=True):
-            places[c].append(float(place))
-    return sorted((float(np.mean(places[c])), c, means[c]) for c in complete)
+    means = np.array([[np.mean(scores[c, d]) for d in DATASETS] for c in complete])
+    signs = [1 if SCORES[metric].lower_is_better else -1 for metric in DATASETS.values()]
+    places = rankdata(signs * means, axis=0).mean(axis=1).tolist() if complete else []
+    rows = (dict(zip(DATASETS, row, strict=True)) for row in means.tolist())
+    return sorted(zip(places, complete, rows, strict=True), key=lambda one: one[:2])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("results/presets.jsonl"))
+    parser = new_parser(__doc__, "presets.jsonl")
     parser.add_argument("--only", nargs="*", default=list(CANDIDATES), metavar="NAME")
     parser.add_argument("--datasets", nargs="*", default=list(DATASETS), metavar="NAME")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--export", metavar="FILE", help="write the datasets and stop")
-    parser.add_argument("--graphs", metavar="FILE", help="file that --export wrote")
     parser.add_argument("--rank", action="store_true", help="print the ranks and stop")
     arguments = parser.parse_args()
-    if arguments.export:
-        with gzip.open(arguments.export, "wb") as stream:
-            pickle.dump({name: dataset(name, None) for name in {*DATASETS, *TARGETS}}, stream)
-        return
     if not arguments.rank:
-        run_all(arguments)
+        lines = current_lines(arguments.out)
+        done = {(x["dataset"], x["candidate"], x["split"]) for x in lines}
+        tasks = [
+            (name, candidate, split)
+            for candidate in arguments.only
+            for split in range(SPLITS)
+            for name in arguments.datasets
+            if (name, candidate, split) not in done
+        ]
+        train_missing(train, tasks, arguments.out, arguments.processes)
     print(f"{'rank':>5}  {'candidate, epoch by':28} " + "  ".join(f"{d[:6]:>6}" for d in DATASETS))
-    lines = read_lines(arguments.out)
-    for rank, candidate, means in ranks(lines):
+    ranked = ranks(current_lines(arguments.out))
+    for rank, candidate, means in ranked:
         print(f"{rank:5.2f}  {candidate:28} " + "  ".join(f"{v:6.3f}" for v in means.values()))
-    complete = {candidate.rpartition(", ")[0] for _, candidate, _ in ranks(lines)}
+    complete = {candidate.rpartition(", ")[0] for _, candidate, _ in ranked}
     if missing := [candidate for candidate in CANDIDATES if candidate not in complete]:
         print(f"not ranked, since trainings are missing: {'; '.join(missing)}")
-
-
-def run_all(arguments: argparse.Namespace) -> None:
-    """Run what is missing."""
-    done = {(x["dataset"], x["candidate"], x["split"]) for x in read_lines(arguments.out)}
-    tasks = [
-        (name, candidate, split)
-        for candidate in arguments.only
-        for split in range(SPLITS)
-        for name in arguments.datasets
-        if (name, candidate, split) not in done
-    ]
-    with ProcessPoolExecutor(arguments.processes, get_context("spawn")) as pool:
-        futures = [pool.submit(train, *task, arguments.graphs) for task in tasks]
-        for future in tqdm(as_completed(futures), total=len(tasks), unit=" trainings"):
-            line = future.result()
-            with open(arguments.out, "a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
 
 
 if __name__ == "__main__":

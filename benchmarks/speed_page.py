@@ -8,13 +8,17 @@ Everything is made from the files of `haarpool bench` in results/.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from common import markdown, write_tables
+from common import RESULTS, write_tables
+from haarpool._numbers import three_digits
+from haarpool.bench.layers import MODES
+from haarpool.experiments.document import markdown_table
+from haarpool.experiments.lines import Line
+from haarpool.experiments.speed import Benchmark
 
-RESULTS = Path("results")
 PAGES = (Path("docs/speed.md"),)
 TRANSFORMS = ("adjoint", "forward_transform", "compress", "expand")
 CHAINS = {
@@ -29,7 +33,7 @@ LARGEST = 16_000_000
 HAAR = {"Haar domain": "HaarPooling, haar", "vertex domain": "HaarPooling, vertex"}
 # Rows for other layers: forward + backward of the one that the others are compared with alone.
 OTHERS = {
-    "TopKPooling": ("forward", "forward + backward"),
+    "TopKPooling": MODES,
     **dict.fromkeys(
         ("SAGPooling", "ASAPooling", "DiffPool", "EigenPooling", "EdgePooling"), ("forward",)
     ),
@@ -38,104 +42,77 @@ MEMORY = (*HAAR.values(), "SortAggregation", "TopKPooling", "SAGPooling", "DiffP
 WAYS = {"captured": "captured, as `haarpool train` does", "plain": "plain"}
 
 
-class Measured:
-    """A file of `haarpool bench`.
-
-    Args:
-        path: The file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.lines: list[Mapping[str, Any]] = json.loads(path.read_text())["lines"]
-
-    def of(self, part: str) -> list[Mapping[str, Any]]:
-        """Return the lines of a part that have a case."""
-        return [line for line in self.lines if line["part"] == part and line["case"]]
-
-    def find(self, part: str, key: str, **case: object) -> dict[Any, Mapping[str, Any]]:
-        """Return the lines of a part with a value by one key of their cases.
-
-        Args:
-            part: The part.
-            key: The key.
-            **case: What the others must be.
-        """
-        return {
-            line["case"][key]: line
-            for line in self.lines
-            if line["part"] == part
-            and line["value"] is not None
-            and key in line["case"]
-            and all(line["case"].get(name) == value for name, value in case.items())
-        }
+def find(measured: Benchmark, part: str, key: str, **case: object) -> dict[Any, Line]:
+    """Return the lines of a part that have a value, by one key of their cases."""
+    lines = measured.find(part, key, **case)
+    return {name: line for name, line in lines.items() if line["value"] is not None}
 
 
-def layer_table(measured: Measured) -> str:
+def layer_table(measured: Benchmark) -> str:
     """Return times of one pooling layer in ms, and of Haar layers beside TopKPooling."""
     rows = list(_haar_rows(measured))
     for layer, modes in OTHERS.items():
         for mode in modes:
-            lines = measured.find("timing", "nodes", layer=layer, mode=mode, way="eager")
+            lines = find(measured, "timing", "nodes", layer=layer, mode=mode, way="eager")
             rows.append((f"{layer}, {mode}", {n: ms(one) for n, one in lines.items()}))
     sizes = sorted({nodes for _, texts in rows for nodes in texts})
     header = ["nodes per graph", *(f"{nodes:,}" for nodes in sizes)]
-    return markdown([header, *([name, *(texts.get(n, "") for n in sizes)] for name, texts in rows)])
+    return markdown_table(
+        [header, *([name, *(texts.get(n, "") for n in sizes)] for name, texts in rows)]
+    )
 
 
-def _haar_rows(measured: Measured) -> Iterator[tuple[str, dict[int, str]]]:
+def _haar_rows(measured: Benchmark) -> Iterator[tuple[str, dict[int, str]]]:
     for domain, layer in HAAR.items():
-        for mode in ("forward", "forward + backward"):
+        for mode in MODES:
             for way, name in (("eager", f"HaarPooling, {domain}, {mode}"), ("captured", "")):
-                lines = measured.find("timing", "nodes", layer=layer, mode=mode, way=way)
+                lines = find(measured, "timing", "nodes", layer=layer, mode=mode, way=way)
                 texts = {n: f"{ms(one)} ({one['value']:.1f})" for n, one in lines.items()}
                 yield name or "the same, captured", texts
 
 
-def eager_table(measured: Measured) -> str:
+def eager_table(measured: Benchmark) -> str:
     """Return microseconds of layers called from Python: forward / forward and backward."""
-    layers = dict.fromkeys(line["case"]["layer"] for line in measured.of("eager"))
+    layers = measured.find("eager", "layer")
     rows = []
     for layer in layers:
-        modes = [
-            measured.find("eager", "nodes", layer=layer, mode=mode)
-            for mode in ("forward", "forward + backward")
-        ]
+        modes = [find(measured, "eager", "nodes", layer=layer, mode=mode) for mode in MODES]
         sizes = list(modes[0])
         rows.append([layer, *(" / ".join(us(mode[n]) for mode in modes) for n in sizes)])
-    return markdown([["nodes per graph", *(f"{n:,}" for n in sizes)], *rows])
+    return markdown_table([["nodes per graph", *(f"{n:,}" for n in sizes)], *rows])
 
 
-def transform_table(measured: Measured, nodes: int) -> str:
+def transform_table(measured: Benchmark, nodes: int) -> str:
     """Return times of transforms of one graph in copies of the signal."""
     columns = {name: (nodes, chain) for name, chain in CHAINS.items()}
-    if measured.find("transforms", "map", nodes=LARGEST):
+    if find(measured, "transforms", "map", nodes=LARGEST):
         columns[f"{LARGEST:,} nodes, clusters of 4"] = (LARGEST, "clusters of 4")
     rows = [["", *columns], *([f"`{name}`"] for name in TRANSFORMS)]
     for size, chain in columns.values():
-        lines = measured.find("transforms", "map", nodes=size, columns=COLUMNS, chain=chain)
+        lines = find(measured, "transforms", "map", nodes=size, columns=COLUMNS, chain=chain)
         for name, row in zip(TRANSFORMS, rows[1:], strict=True):
             row.append(f"{lines[name]['value']:.2f}")
-    return markdown(rows)
+    return markdown_table(rows)
 
 
-def training_table(measured: Measured) -> str:
+def training_table(measured: Benchmark) -> str:
     """Return times of a training step in ms, a column per pooling."""
-    rows = {way: measured.find("training", "pooling", way=way) for way in WAYS}
+    rows = {way: find(measured, "training", "pooling", way=way) for way in WAYS}
     rows = {way: lines for way, lines in rows.items() if lines}
     poolings = list(rows["plain"])
     texts = [
         [WAYS[way], *(ms(lines[name]) if name in lines else "" for name in poolings)]
         for way, lines in rows.items()
     ]
-    return markdown([["", *poolings], *texts])
+    return markdown_table([["", *poolings], *texts])
 
 
-def memory_table(measured: Measured) -> str:
+def memory_table(measured: Benchmark) -> str:
     """Return the peak memory of a layer and its backward pass in sizes of x."""
-    peaks = {name: measured.find("memory", "nodes", layer=name) for name in MEMORY}
+    peaks = {name: find(measured, "memory", "nodes", layer=name) for name in MEMORY}
     largest = max(nodes for lines in peaks.values() for nodes in lines)
-    texts = [number(lines[largest]["value"]) for lines in peaks.values()]
-    return markdown([["", *peaks], [f"{largest:,} nodes", *texts]])
+    texts = [three_digits(lines[largest]["value"]) for lines in peaks.values()]
+    return markdown_table([["", *peaks], [f"{largest:,} nodes", *texts]])
 
 
 def host_sentence(results: Path) -> str:
@@ -151,38 +128,27 @@ def host_sentence(results: Path) -> str:
     )
 
 
-def growth_sentence(measured: Measured) -> str:
+def growth_sentence(measured: Benchmark) -> str:
     """Say how the time of a transform grows with the number of nodes."""
     line = next(line for line in measured.lines if line["unit"] == "exponent")
     return f"Time of `adjoint` grows with nodes^{line['value']:.2f} ({line['name']})."
 
 
-def ms(line: Mapping[str, Any]) -> str:
+def ms(line: Line) -> str:
     """Format the median time of a line."""
-    return number(line["median_ms"], small=3)
+    return three_digits(line["median_ms"], least=3)
 
 
-def us(line: Mapping[str, Any]) -> str:
+def us(line: Line) -> str:
     """Format the median time of a line in microseconds."""
     return f"{1000 * line['median_ms']:,.0f}"
 
 
-def number(value: float, small: int = 2) -> str:
-    """Format a number with about three digits.
-
-    Args:
-        value: The number.
-        small: Number of decimals below 1.
-    """
-    decimals = small if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
-    return f"{value:,.{decimals}f}"
-
-
 def make_tables(results: Path) -> dict[str, str]:
     """Return the tables and sentences of the page by their marks."""
-    gpu, processor = (Measured(results / f"bench-{device}.json") for device in SIZES)
+    gpu, processor = (Benchmark.read(results / f"bench-{device}.json") for device in SIZES)
     eager = {"layers called from Python on a processor": eager_table(processor)}
-    if gpu.of("eager"):
+    if "eager" in gpu.parts:
         eager["layers called from Python on a GPU"] = eager_table(gpu)
     return eager | {
         "layers on a GPU": layer_table(gpu),

@@ -10,13 +10,9 @@ since other programs on the machine only make it slower.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +20,7 @@ import torch
 
 from chemprop_peer import TARGETS, Job, Machine, read_molecules, versions
 from chemprop_peer import train as train_chemprop
+from common import new_parser, run_haarpool
 from haarpool._files import write_text
 from haarpool.datasets.splits import make_splits
 
@@ -34,27 +31,21 @@ def time_haarpool(dataset: str) -> float:
     """Run `haarpool train`; return its seconds."""
     table = Path(os.environ["HAARPOOL_DATA"]) / "molecules" / f"{dataset}.csv"
     with tempfile.TemporaryDirectory(prefix="haarpool-") as folder:
-        command = [sys.executable, "-m", "haarpool", "train", str(table), "--device", "cpu"]
-        command += ["--target", *TARGETS[dataset], "--split", "random", "--out", f"{folder}/run"]
-        environment = os.environ | {"HAARPOOL_CACHE": f"{folder}/cache"}
-        start = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True, env=environment)
-        return time.perf_counter() - start
+        command = ("train", table, "--device", "cpu", "--target", *TARGETS[dataset])
+        options = ("--split", "random", "--out", f"{folder}/run")
+        return run_haarpool(*command, *options, HAARPOOL_CACHE=f"{folder}/cache")[1]
 
 
 def time_chemprop(dataset: str, machine: Machine) -> float:
     """Run `chemprop train` on the split of `time_haarpool`; return its seconds."""
     graphs = read_molecules(dataset)
     split = make_splits("random", graphs, seed=0, repeats=1)[0]
-    return train_chemprop(Job(dataset, "random", 0, 1), graphs, split, machine).seconds
+    return train_chemprop(Job(dataset, "random", 0, 1), graphs, split, machine)[1]["seconds"]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = new_parser(__doc__, "training_time.json")
     parser.add_argument("--chemprop", type=Path, required=True, help="executable of chemprop")
-    parser.add_argument("--out", type=Path, default=Path("results/training_time.json"))
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of chemprop [all]")
     arguments = parser.parse_args()

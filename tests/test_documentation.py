@@ -47,11 +47,6 @@ def test_walk_through_the_modules_never_goes_back():
         assert not graph.chain_exists(importer=earlier, imported=later), f"{earlier} needs {later}"
 
 
-@pytest.fixture
-def _benchmarks(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-
-
 def assert_pages_have(tables, pages):
     text = "".join((ROOT / page).read_text() for page in pages)
     for name, table in tables.items():
@@ -70,7 +65,6 @@ def test_report_is_that_of_the_results(tmp_path):
         assert is_same, f"results/{page.name} is not up to date: run make pages"
 
 
-@pytest.mark.usefixtures("_benchmarks")
 def test_tables_of_scores_are_those_of_the_results():
     from default_scores import PAGES, make_tables
 
@@ -80,7 +74,6 @@ def test_tables_of_scores_are_those_of_the_results():
     )
 
 
-@pytest.mark.usefixtures("_benchmarks")
 def test_tables_and_figure_of_the_paper_are_those_of_the_results():
     from paper_figure import digest
     from paper_page import FIGURE, PAGES, figure_rows, make_tables, read_experiments
@@ -93,7 +86,6 @@ def test_tables_and_figure_of_the_paper_are_those_of_the_results():
     assert (results / FIGURE).stat().st_size < 150_000
 
 
-@pytest.mark.usefixtures("_benchmarks")
 def test_tables_of_speed_are_those_of_the_results():
     from speed_page import PAGES, make_tables
 

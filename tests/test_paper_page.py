@@ -1,7 +1,5 @@
 """What of the paper reproduces: verdicts, peers and numbers of benchmarks/paper_page.py."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -9,13 +7,8 @@ from PIL import Image
 from haarpool.experiments.lines import ResultLines
 from haarpool.experiments.statistics import Estimate
 from haarpool.experiments.table import Published, find_table
-from haarpool.experiments.trainers import config_of
+from haarpool.experiments.trials import config_of
 from haarpool.tasks import find_task
-
-
-@pytest.fixture(autouse=True)
-def _path(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "benchmarks")
 
 
 def write_lines(folder, table, dataset, values, **others):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import chemprop_peer
 
+import chemprop_peer
 from haarpool.datasets.splits import make_splits
 
 pytest.importorskip("rdkit")

@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from haarpool.bench.measure import (
-    Settings,
+    BenchOptions,
     Times,
     in_new_process,
     measure,
     peak_memory,
 )
 
-CPU = Settings(torch.device("cpu"), quick=True)
+CPU = BenchOptions(torch.device("cpu"), quick=True)
 
 
 def test_times():
@@ -54,6 +54,9 @@ def test_slow_actions_run_once():
 
 def test_new_process():
     assert in_new_process(os.getpid) != os.getpid()
+    environment = {"HAARPOOL_TEST": "here"}
+    assert in_new_process(os.getenv, "HAARPOOL_TEST", environment=environment) == "here"
+    assert "HAARPOOL_TEST" not in os.environ
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs /proc")

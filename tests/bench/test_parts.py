@@ -8,10 +8,10 @@ import torch
 
 from haarpool.bench import eager, growth, memory, timing
 from haarpool.bench.layers import NAMES, OWN, lacks_memory, layers, random_minibatch
-from haarpool.bench.measure import Settings, Times
+from haarpool.bench.measure import BenchOptions, Times
 from haarpool.bench.transforms import plan
 
-CPU = Settings(torch.device("cpu"), quick=True)
+CPU = BenchOptions(torch.device("cpu"), quick=True)
 
 
 @pytest.mark.filterwarnings("ignore:Sparse")  # PyG, in ASAPooling
@@ -47,58 +47,58 @@ def test_large_chains(kind, sizes):
 
 
 def test_a_layer_that_takes_too_long_is_left_out_at_larger_sizes(monkeypatch):
-    def measure(actions, settings, once):
+    def measure(actions, options, once):
         slow = timing.TOO_SLOW_MS + 1
         return {name: Times((slow if name == "EdgePooling" else 1.0,)) for name in actions}
 
     monkeypatch.setattr(timing, "measure", measure)
-    monkeypatch.setattr(timing, "node_counts", lambda settings: (10, 12))
+    monkeypatch.setattr(timing, "node_counts", lambda options: (10, 12))
     lines = [line for line in timing.run(CPU) if line.case["layer"] == "EdgePooling"]
-    assert [bool(line.error) for line in lines] == [False, False, True, True]
+    assert [bool(line.reason) for line in lines] == [False, False, True, True]
     assert all(line.passed for line in lines)
 
 
 def test_chosen_layers_are_timed_beside_the_reference(monkeypatch):
-    def measure(actions, settings, once):
+    def measure(actions, options, once):
         return {name: Times((6.0 if name == timing.REFERENCE else 2.0,)) for name in actions}
 
     monkeypatch.setattr(timing, "measure", measure)
-    lines = list(timing.run(Settings(CPU.device, quick=True, layers=("SortAggregation",))))
+    lines = list(timing.run(BenchOptions(CPU.device, quick=True, layers=("SortAggregation",))))
     assert {line.case["layer"] for line in lines} == {"SortAggregation"}
     assert [line.value for line in lines] == [3.0, 3.0]  # forward, forward + backward
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs /proc")
 def test_memory_is_measured_at_all_sizes(monkeypatch):
-    monkeypatch.setattr(memory, "node_counts", lambda settings: (10, 12))
-    monkeypatch.setattr(memory, "peak_memory", lambda action, settings: 1000)
+    monkeypatch.setattr(memory, "node_counts", lambda options: (10, 12))
+    monkeypatch.setattr(memory, "peak_memory", lambda action, options: 1000)
     lines = list(memory.run(CPU))
     cases = [(line.case["layer"], line.case["nodes"]) for line in lines if "layer" in line.case]
     assert cases == [(name, nodes) for nodes in (10, 12) for name in NAMES]
     assert any("map" in line.case for line in lines)
-    chosen = memory.run(Settings(CPU.device, quick=True, layers=("DiffPool",)))
+    chosen = memory.run(BenchOptions(CPU.device, quick=True, layers=("DiffPool",)))
     assert [line.case["layer"] for line in chosen] == ["DiffPool"] * 2
 
 
 def test_a_layer_that_needs_too_much_memory_is_left_out(monkeypatch):
     assert lacks_memory("ASAPooling", 20, CPU) == ""
-    monkeypatch.setattr("haarpool.bench.layers.free_memory", lambda settings: 5e9)
-    full = Settings(CPU.device)
+    monkeypatch.setattr("haarpool.bench.layers.free_memory", lambda options: 5e9)
+    full = BenchOptions(CPU.device)
     assert lacks_memory("ASAPooling", 500, full) == "left out: needs about 5 GB"
     assert lacks_memory("TopKPooling", 1500, full) == ""
 
 
 def test_limits_hold_for_own_layers_on_a_gpu_only():
-    gpu, times = Settings(torch.device("cuda")), Times((1.0,))
+    gpu, times = BenchOptions(torch.device("cuda")), Times((1.0,))
     for name in (*OWN, "SAGPooling"):
-        line = timing._line(name, "forward", 200, times, Times((9.0,)), gpu)
+        line = timing._compare(name, "forward", 200, times, Times((9.0,)), gpu)
         assert line.passed is (name not in OWN)
-        line = timing._line(name, "forward", 200, times, Times((9.0,)), CPU)
+        line = timing._compare(name, "forward", 200, times, Times((9.0,)), CPU)
         assert line.passed
 
 
 def test_growth_is_the_slope_of_log_time(monkeypatch):
-    def measure(actions, settings):
+    def measure(actions, options):
         return {name: Times((float(name.split()[1]) ** 1.5,)) for name in actions}
 
     monkeypatch.setattr(growth, "measure", measure)
@@ -107,7 +107,7 @@ def test_growth_is_the_slope_of_log_time(monkeypatch):
 
 
 def test_layers_called_from_python_beside_gcnconv(monkeypatch):
-    def measure(actions, settings):
+    def measure(actions, options):
         for action in actions.values():
             action()
         return {name: Times((0.8 if name == eager.REFERENCE else 0.4,)) for name in actions}
@@ -116,9 +116,9 @@ def test_layers_called_from_python_beside_gcnconv(monkeypatch):
     lines = list(eager.lines(CPU))
     assert len(lines) == 14
     assert {line.value for line in lines} == {1.0, 2.0}
-    line = eager._microseconds(eager.OWN[0], 30, Times((0.4,)))
+    line = eager.microseconds("some layer", 0.4)
     assert (line.value, line.passed) == (400.0, False)
-    assert eager._microseconds(eager.OWN[0], 30, Times((0.3,))).passed
+    assert eager.microseconds("some layer", 0.3).passed
 
 
 def test_layers_called_from_python_in_a_process_of_their_own():

@@ -6,19 +6,19 @@ import math
 import pytest
 
 from haarpool.bench.measure import Times
-from haarpool.bench.results import Line, read_json, write_json
+from haarpool.bench.results import Measurement, read_json, write_json
 
 
 @pytest.mark.parametrize(
     ("line", "passed"),
     [
-        (Line("p", "no limit", 3.0), True),
-        (Line("p", "inside", 3.0, at_least=2, at_most=3), True),
-        (Line("p", "below", 1.0, at_least=2), False),
-        (Line("p", "above", 4.0, at_most=3), False),
-        (Line("p", "failed", error="out of memory"), False),
-        (Line("p", "a peer failed", error="out of memory", optional=True), True),
-        (Line("p", "limit without value", at_most=3, optional=True), False),
+        (Measurement("no limit", 3.0), True),
+        (Measurement("inside", 3.0, at_least=2, at_most=3), True),
+        (Measurement("below", 1.0, at_least=2), False),
+        (Measurement("above", 4.0, at_most=3), False),
+        (Measurement("failed", error="out of memory"), False),
+        (Measurement("a peer failed", error="out of memory", optional=True), True),
+        (Measurement("limit without value", at_most=3, optional=True), False),
     ],
     ids=lambda value: getattr(value, "name", None),
 )
@@ -29,33 +29,48 @@ def test_limits(line, passed):
 
 
 def test_json_has_median_quartiles_rounds_and_limits(tmp_path):
-    line = Line("p", "x", 2.0, "copies", Times((1.0, 2.0, 3.0)), at_most=3, case={"nodes": 5})
+    line = Measurement("x", 2.0, "copies", Times((1.0, 2.0, 3.0)), at_most=3, case={"nodes": 5})
     (read,) = write_json(tmp_path / "b.json", {"cores": 2}, [line])
     assert read == json.loads((tmp_path / "b.json").read_text())["lines"][0]
     assert (read["median_ms"], read["quartiles_ms"], read["rounds"]) == (2.0, [1.5, 2.5], 3)
     assert (read["value"], read["at_most"], read["passed"]) == (2.0, 3, True)
-    assert math.isnan(Line("p", "x").value)
-    assert Line("p", "x").as_json()["value"] is None
+    assert math.isnan(Measurement("x").value)
+    assert Measurement("x").as_json()["value"] is None
 
 
 def test_other_parts_of_the_same_machine_stay(tmp_path):
     path = tmp_path / "b.json"
-    write_json(path, {"cores": 2}, [Line("a", "old", 1.0), Line("b", "old", 1.0)])
-    kept = write_json(path, {"cores": 2}, [Line("b", "new", 1.0)])
+    write_json(
+        path,
+        {"cores": 2},
+        [
+            Measurement(part="a", name="old", value=1.0),
+            Measurement(part="b", name="old", value=1.0),
+        ],
+    )
+    kept = write_json(path, {"cores": 2}, [Measurement(part="b", name="new", value=1.0)])
     assert [(line["part"], line["name"]) for line in kept] == [("a", "old"), ("b", "new")]
-    assert len(write_json(path, {"cores": 4}, [Line("b", "new", 1.0)])) == 1
+    assert len(write_json(path, {"cores": 4}, [Measurement(part="b", name="new", value=1.0)])) == 1
     assert read_json(path, {"cores": 2}) == []
     assert read_json(path, {}) == read_json(path, {"cores": 4})  # older files say more
     path.write_text("damaged")
     assert read_json(path, {"cores": 4}) == []
-    assert len(write_json(path, {"cores": 4}, [Line("b", "new", 1.0)])) == 1
+    assert len(write_json(path, {"cores": 4}, [Measurement(part="b", name="new", value=1.0)])) == 1
 
 
 def test_other_layers_of_the_same_part_stay(tmp_path):
     path = tmp_path / "b.json"
-    old = [Line("a", name, 1.0, case={"layer": name}) for name in ("x", "y")]
-    write_json(path, {}, [*old, Line("a", "map", 1.0, case={"map": "adjoint"}), Line("b", "b")])
-    new = [Line("a", "x, new", 2.0, case={"layer": "x"})]
+    old = [Measurement(part="a", name=name, value=1.0, case={"layer": name}) for name in ("x", "y")]
+    write_json(
+        path,
+        {},
+        [
+            *old,
+            Measurement(part="a", name="map", value=1.0, case={"map": "adjoint"}),
+            Measurement(part="b", name="b"),
+        ],
+    )
+    new = [Measurement(part="a", name="x, new", value=2.0, case={"layer": "x"})]
     kept = write_json(path, {}, new, layers=["x"])
     assert [line["name"] for line in kept] == ["y", "map", "b", "x, new"]
     assert [line["name"] for line in write_json(path, {}, new)] == ["b", "x, new"]

@@ -7,7 +7,7 @@ import torch
 from matplotlib.figure import Figure
 
 from haarpool.bench.figure import _draw_memory
-from haarpool.bench.measure import Settings
+from haarpool.bench.measure import BenchOptions
 from haarpool.bench.runner import run_parts
 from haarpool.errors import HaarPoolError
 
@@ -21,9 +21,11 @@ def quiet(text):
 def test_layers_are_added_to_a_file(tmp_path):
     path = tmp_path / "bench-cpu-quick.json"
     chosen = ("TopKPooling", "HaarPooling, vertex")
-    assert run_parts(Settings(CPU, quick=True, layers=chosen), tmp_path, ["timing"], quiet)
+    assert run_parts(BenchOptions(CPU, quick=True, layers=chosen), tmp_path, ["timing"], quiet)
     before = json.loads(path.read_text())["lines"]
-    assert run_parts(Settings(CPU, quick=True, layers=("SortAggregation",)), tmp_path, [], quiet)
+    assert run_parts(
+        BenchOptions(CPU, quick=True, layers=("SortAggregation",)), tmp_path, [], quiet
+    )
     after = json.loads(path.read_text())["lines"]
     assert after[: len(before)] == before
     added = [(line["part"], line["case"]["layer"]) for line in after[len(before) :]]
@@ -31,12 +33,12 @@ def test_layers_are_added_to_a_file(tmp_path):
 
 
 def test_unknown_names(tmp_path):
-    settings = Settings(CPU, quick=True, layers=("SortPool",))
+    options = BenchOptions(CPU, quick=True, layers=("SortPool",))
     with pytest.raises(HaarPoolError, match=r"SortAggregation;.* got SortPool"):
-        run_parts(settings, tmp_path, [], quiet)
-    settings = Settings(CPU, quick=True, layers=("SortAggregation",))
+        run_parts(options, tmp_path, [], quiet)
+    options = BenchOptions(CPU, quick=True, layers=("SortAggregation",))
     with pytest.raises(HaarPoolError, match="timing, memory for chosen layers, got growth"):
-        run_parts(settings, tmp_path, ["growth"], quiet)
+        run_parts(options, tmp_path, ["growth"], quiet)
 
 
 def test_layers_are_not_added_to_a_file_of_another_machine(tmp_path):
@@ -44,9 +46,9 @@ def test_layers_are_not_added_to_a_file_of_another_machine(tmp_path):
     path.write_text('{"machine": {"cores": 0}, "lines": [{"part": "timing"}]}')
     before = path.read_text()
     with pytest.raises(HaarPoolError, match="measure all layers"):
-        run_parts(Settings(CPU, quick=True, layers=("DiffPool",)), tmp_path, [], quiet)
+        run_parts(BenchOptions(CPU, quick=True, layers=("DiffPool",)), tmp_path, [], quiet)
     assert path.read_text() == before
-    run_parts(Settings(CPU, quick=True), tmp_path, ["collating"], texts.append)
+    run_parts(BenchOptions(CPU, quick=True), tmp_path, ["collating"], texts.append)
     assert any("is replaced" in text for text in texts)
 
 

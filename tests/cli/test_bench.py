@@ -5,7 +5,7 @@ import json
 import pytest
 
 from haarpool.bench import collating
-from haarpool.bench.results import Line
+from haarpool.bench.results import Measurement
 from helpers.commands import run_main
 
 
@@ -34,13 +34,13 @@ def test_some_parts(tmp_path):
 
 
 def test_a_missed_limit_and_a_part_that_fails_give_code_1(tmp_path, monkeypatch):
-    arguments = ("bench", "--device", "cpu", "--quick", "--only", "collating", "--out", tmp_path)
+    arguments = ("bench", "--device", "cpu", "--only", "collating", "--out", tmp_path)
 
-    def miss(settings):
-        yield Line("collating", "too slow", 5.0, at_most=4.0)
+    def miss(options):
+        yield Measurement("too slow", 5.0, at_most=4.0)
 
-    def fail(settings):
-        yield Line("collating", "fine", 1.0)
+    def fail(options):
+        yield Measurement("fine", 1.0)
         raise RuntimeError("no such kernel")
 
     monkeypatch.setattr(collating, "run", miss)
@@ -49,6 +49,8 @@ def test_a_missed_limit_and_a_part_that_fails_give_code_1(tmp_path, monkeypatch)
     out = run_main(*arguments, code=1).out
     assert "RuntimeError: no such kernel" in out
     assert "1 of 2 lines failed" in out
+    monkeypatch.setattr(collating, "run", miss)  # tiny sizes have no limits
+    assert "0 of 1 lines failed" in run_main(*arguments, "--quick").out
 
 
 def test_unknown_part(tmp_path):

@@ -105,7 +105,7 @@ def test_a_failed_run_is_recorded_and_retried(tmp_path, monkeypatch):
         raise RuntimeError("no such\nkernel")
 
     with monkeypatch.context() as patch:
-        patch.setattr("haarpool.experiments.trainers.train_repeat", fail)
+        patch.setattr("haarpool.experiments.learners.train_repeat", fail)
         assert "0 trials ok, 1 failed" in quick(tmp_path, *only, code=1).out
     (line,) = read(tmp_path)
     assert (line["status"], line["reason"]) == ("failed", "RuntimeError: no such kernel")
@@ -148,7 +148,7 @@ def test_speed_is_measured_once_part_by_part(tmp_path, monkeypatch):
 
     monkeypatch.setattr("haarpool.bench.runner.run_parts", run_parts)
     same = {"processor": "some", "cores": 2}
-    monkeypatch.setattr("haarpool.bench.results.describe_machine", lambda settings: same)
+    monkeypatch.setattr("haarpool.bench.results.describe_machine", lambda options: same)
     command = ("reproduce", "properties", "--quick", "--device", "cpu", "--results", tmp_path)
     for _ in range(2):
         run_main(*command)

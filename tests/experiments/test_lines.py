@@ -10,6 +10,7 @@ from haarpool.experiments.lines import (
     ResultLines,
     current_lines,
     has_settings,
+    make_folder,
     missing_trials,
     network_config,
 )
@@ -126,9 +127,10 @@ def test_numbers_that_are_not_finite_are_null(tmp_path):
 
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "table1").write_text("a file")
-    for call in (lambda results: results.append(line()), ResultLines.make_folder):
+    results = ResultLines(tmp_path, "table1")
+    for call in (lambda: results.append(line()), lambda: make_folder(results.folder)):
         with pytest.raises(HaarPoolError, match="a folder that can be written"):
-            call(ResultLines(tmp_path, "table1"))
+            call()
 
 
 def test_settings_that_a_line_leaves_out_count_as_their_defaults():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from haarpool.errors import HaarPoolError
-from haarpool.experiments.document import Grid, Heading, Items, Paragraph, to_html, to_latex
+from haarpool.experiments.document import Grid, to_html, to_latex
 from haarpool.experiments.lines import ResultLines, network_config
 from haarpool.experiments.report import write_report
 from haarpool.experiments.table import find_table
@@ -305,10 +305,10 @@ def test_without_lines(tmp_path):
 
 def test_special_characters():
     grid = Grid("a_b & 5 %", ["x", "y"], [["<b>", "1 ± 2 [3]"]])
-    parts = [Heading(1, "T<1>"), Paragraph("see `a<b`"), Items(["one"]), grid]
+    parts = ["# T<1>", "see `a<b`", ["one"], grid]
     page, tex = to_html(parts), to_latex(parts)
     assert "<title>T&lt;1&gt;</title>" in page
-    assert "<code>a&lt;b</code>" in page
+    assert "<p>see <code>a&lt;b</code></p>\n<ul><li>one</li></ul>" in page
     assert "<td>&lt;b&gt;</td>" in page
     assert r"\caption{a\_b \& 5 \%}" in tex
     assert r"1 $\pm$ 2 {[}3]" in tex

@@ -18,7 +18,7 @@ from haarpool.training.presets import preset
 
 TABLE = find_table("table1")
 CELLS = {cell.key: cell for cell in TABLE.cells}
-CLASSICAL = ("csm", "classical")  # trainers without networks
+CLASSICAL = ("csm", "classical")  # learners without networks
 SAME = ("sortpool", "diffpool", "gpool", "sagpool", "eigenpool")
 
 
@@ -29,7 +29,7 @@ def test_every_cell_has_valid_settings(name):
     assert networks
     for cell in networks:
         assert network_config(cell).threads == 1
-    mixtures = [cell for cell in cells if not (cell.is_network or cell.trainer in CLASSICAL)]
+    mixtures = [cell for cell in cells if not (cell.is_network or cell.learner in CLASSICAL)]
     for cell in mixtures:
         assert len(cell.networks) >= 2
         for one in cell.networks.values():
@@ -77,11 +77,11 @@ def test_peers_have_a_sum_readout_and_some_a_mean_on_three_datasets():
             other = CELLS[dataset, method.removesuffix("-mean"), "random"].settings
             assert mean == other | {"arch": other["arch"].replace("-SUM-", "-AP-")} != other
     assert {c.dataset for c in TABLE.cells if c.method in means} == set(table1.CONTEXT)
-    assert tuple(method.name for method in TABLE.methods[-2:]) == means
+    assert tuple(method.name for method in TABLE.rows[-2:]) == means
 
 
 def test_all_methods_of_the_paper_are_there_and_linked():
-    linked = {method.published for method in TABLE.methods} - {""}
+    linked = {method.published for method in TABLE.rows} - {""}
     assert linked == set(TABLE1) == set(TABLE.published)
     assert str(TABLE1["DiffPool"]["NCI1"]) == "76.0*"
     assert str(TABLE1["HaarPool"]["MUTAG"]) == "90.0 ± 3.6"
@@ -112,12 +112,12 @@ def test_poolings_with_clusters_by_the_rule_of_diffpool():
     assert set(ratios.values()) == {None, 0.25}
 
 
-OWN = [method.name for method in TABLE.methods if method.name.endswith("-own")]
+OWN = [method.name for method in TABLE.rows if method.name.endswith("-own")]
 
 
 def test_all_peers_of_the_paper_have_their_own_recipe():
     peers = {row for row in TABLE1 if row not in ("HaarPool", "CSM")}
-    assert {one.published for one in TABLE.methods if one.name in OWN} == peers
+    assert {one.published for one in TABLE.rows if one.name in OWN} == peers
 
 
 @pytest.mark.parametrize("method", OWN)
@@ -136,7 +136,7 @@ def test_recipes_of_peers_are_run_on_all_datasets_with_a_limit_of_steps(method):
 def test_selection_by_name_in_any_case():
     small = TABLE.select(["mutag"], ["GIN"], ["10-fold"])
     assert [cell.key for cell in small.cells] == [("MUTAG", "gin", "10-fold")]
-    assert [method.name for method in small.methods] == ["gin"]
+    assert [method.name for method in small.rows] == ["gin"]
     with pytest.raises(HaarPoolError, match=r"a dataset of table1: MUTAG, .*, got ENZYMES"):
         TABLE.select(["ENZYMES"])
     with pytest.raises(HaarPoolError, match="a cell of table1, got none with these"):

@@ -6,10 +6,8 @@ At these sizes a GPU waits for Python, so this is the time of the host.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from functools import partial
 from typing import Any
 
 import networkx as nx
@@ -20,74 +18,66 @@ from torch_geometric.data import Batch
 from torch_geometric.nn import GCNConv, TopKPooling
 from torch_geometric.utils import from_networkx
 
-from haarpool.bench.layers import COLUMNS, Layer
-from haarpool.bench.measure import Action, Settings, Times, in_new_process, measure
-from haarpool.bench.results import Line
+from haarpool.bench.layers import COLUMNS, MODES, OWN, Layer
+from haarpool.bench.measure import BenchOptions, in_new_process, measure
+from haarpool.bench.results import Measurement
 from haarpool.data import AddHaarChain
 from haarpool.nn import HaarPooling
 from haarpool.training.devices import num_threads
 
 TITLE = "layers called from Python, 50 graphs of average degree 4, 64 features; value: GCNConv / it"
 REFERENCE = "GCNConv"
-OWN = ("HaarPooling, haar", "HaarPooling, vertex")
-MODES = ("forward", "forward + backward")
 LIMIT_US = 350.0  # of forward + backward on an H200
-
-
 # The C library of Linux then keeps freed memory. Without it, to map memory again takes most of the
 # time of GCNConv.
 KEEP_MEMORY = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(2**31))
 
 
-def run(settings: Settings) -> Iterator[Line]:
-    """Yield the lines of all sizes; on a processor from a process that keeps its memory."""
-    if settings.on_gpu:
-        yield from lines(settings)
-        return
-    before = {name: os.environ.get(name) for name in KEEP_MEMORY}
-    os.environ.update(KEEP_MEMORY)
-    try:
-        yield from in_new_process(_all_lines, settings)
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name)
-            os.environ.update({} if value is None else {name: value})
+def run(options: BenchOptions) -> Iterator[Measurement]:
+    """Measure all sizes; on a processor in a process that keeps its memory."""
+    if options.on_gpu:
+        yield from lines(options)
+    else:
+        yield from in_new_process(all_lines, options, environment=KEEP_MEMORY)
 
 
-def _all_lines(settings: Settings) -> list[Line]:
-    return list(lines(settings))
+def all_lines(options: BenchOptions) -> list[Measurement]:
+    """Return the measurements of all sizes."""
+    return list(lines(options))
 
 
-def lines(settings: Settings) -> Iterator[Line]:
-    """Yield the lines of all sizes; on a processor with one thread, or threads would wait."""
-    for num_nodes in (20,) if settings.quick else (30, 100, 300, 1000):
-        layers = make_layers(minibatch(num_nodes, settings))
+def lines(options: BenchOptions) -> Iterator[Measurement]:
+    """Measure all sizes; on a processor with one thread, or threads would wait."""
+    for num_nodes in (20,) if options.quick else (30, 100, 300, 1000):
+        layers = make_layers(minibatch(num_nodes, options))
         for mode in MODES:
-            with nullcontext() if settings.on_gpu else num_threads(1):
-                times = measure({n: _action(one, mode) for n, one in layers.items()}, settings)
+            with nullcontext() if options.on_gpu else num_threads(1):
+                times = measure({n: one.action(mode) for n, one in layers.items()}, options)
             for name, spent in times.items():
-                yield Line(
-                    "eager",
+                title, ratio = (
                     f"{name}, {num_nodes} nodes, {mode}",
                     times[REFERENCE].median / spent.median,
-                    "x as fast",
-                    spent,
-                    case={"layer": name, "nodes": num_nodes, "mode": mode},
-                    error=spent.error,
                 )
-                if settings.on_gpu and mode == MODES[1] and name.startswith(OWN):
-                    yield _microseconds(name, num_nodes, spent)
+                case: dict[str, str | int] = {"layer": name, "nodes": num_nodes, "mode": mode}
+                yield Measurement(title, ratio, "x as fast", spent, case=case)
+                if options.on_gpu and mode == MODES[1] and name.startswith(OWN):
+                    yield microseconds(title, spent.median)
 
 
-def minibatch(num_nodes: int, settings: Settings) -> Any:
+def microseconds(title: str, ms: float) -> Measurement:
+    """Return a time in microseconds with its limit."""
+    return Measurement(f"{title}, microseconds", 1000 * ms, "us", at_most=LIMIT_US)
+
+
+def minibatch(num_nodes: int, options: BenchOptions) -> Any:
     """Make a minibatch of sparse graphs with chains that halve the nodes down to one."""
     transform = AddHaarChain(num_levels=math.ceil(math.log2(num_nodes)), method="matching")
     rng, graphs = np.random.default_rng(num_nodes), []
-    for seed in range(4 if settings.quick else 50):
+    for seed in range(4 if options.quick else 50):
         graph = from_networkx(nx.barabasi_albert_graph(num_nodes, 2, seed=seed))
         graph.x = torch.from_numpy(rng.standard_normal((num_nodes, COLUMNS), np.float32))
         graphs.append(transform(graph))
-    batch = Batch.from_data_list(graphs).to(settings.device)
+    batch = Batch.from_data_list(graphs).to(options.device)
     batch.x.requires_grad_()  # as after a convolution
     return batch
 
@@ -115,14 +105,3 @@ def make_layers(batch: Any) -> dict[str, Layer]:
         name: Layer(forward, [x, *module.parameters()])
         for name, (forward, module) in forwards.items()
     }
-
-
-def _microseconds(name: str, num_nodes: int, spent: Times) -> Line:
-    title = f"{name}, {num_nodes} nodes, forward + backward, microseconds"
-    return Line("eager", title, 1000 * spent.median, "us", at_most=LIMIT_US)
-
-
-def _action(layer: Layer, mode: str) -> Action:
-    if mode == MODES[1]:
-        return layer.with_backward()
-    return partial(layer.forward)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,11 +35,13 @@ def draw(lines: Sequence[JsonLine], machine: Mapping[str, Any], path: Path) -> N
         machine: What `describe_machine` returned.
         path: The PNG file to write.
     """
-    timed = [line for line in lines if line["median_ms"] is not None or line["part"] == "memory"]
+    timed = [
+        x for x in lines if x["case"] and (x["part"] == "memory" or x["median_ms"] is not None)
+    ]
     panels = [
         (panel, chosen)
         for part, panel in _PANELS.items()
-        if (chosen := [line for line in timed if line["part"] == part and line["case"]])
+        if (chosen := [line for line in timed if line["part"] == part])
     ]
     rows = max((len(panels) + 1) // 2, 1)
     figure = Figure(figsize=(11, 4.2 * rows), layout="constrained")
@@ -54,11 +57,13 @@ def draw(lines: Sequence[JsonLine], machine: Mapping[str, Any], path: Path) -> N
 def _draw_timing(axes: Axes, lines: Sequence[JsonLine]) -> None:
     """Draw ms over nodes per layer, forward only."""
     forward = [line for line in lines if line["case"]["mode"] == "forward"]
-    for layer, way in dict.fromkeys((x["case"]["layer"], x["case"]["way"]) for x in forward):
-        points = [x for x in forward if (x["case"]["layer"], x["case"]["way"]) == (layer, way)]
+    curves = defaultdict(list)
+    for line in forward:
+        curves[line["case"]["layer"], line["case"]["way"]].append(line)
+    for (layer, way), points in curves.items():
         label = f"{layer}{', captured' * (way == 'captured')}"
         style = "o-" if way == "eager" else "o--"
-        _plot(axes, points, "median_ms", label, style, _COLOURS[layer])
+        _plot(axes, points, "median_ms", style, label=label, color=_COLOURS[layer])
     _finish(axes, "one pooling layer, forward, 50 graphs", "nodes per graph", "ms")
     nodes = sorted({line["case"]["nodes"] for line in forward})
     axes.set_xticks(nodes, [f"{n:,}" for n in nodes])
@@ -67,10 +72,11 @@ def _draw_timing(axes: Axes, lines: Sequence[JsonLine]) -> None:
 
 def _draw_transforms(axes: Axes, lines: Sequence[JsonLine]) -> None:
     """Draw copies over nodes per map, 64 columns."""
-    chosen = [x for x in lines if (x["case"]["chain"], x["case"]["columns"]) == _MAIN_CHAIN]
+    main = ("clusters of 4", 64)
+    chosen = [x for x in lines if (x["case"]["chain"], x["case"]["columns"]) == main]
     for name in ("adjoint", "forward_transform", "compress", "expand"):
         points = [x for x in chosen if x["case"]["map"] == name]
-        _plot(axes, points, "value", name, "o-", None)
+        _plot(axes, points, "value", "o-", label=name)
     _finish(axes, "transforms, clusters of 4, 64 columns", "nodes", "copies of x")
 
 
@@ -107,35 +113,19 @@ def _draw_memory(axes: Axes, lines: Sequence[JsonLine]) -> None:
     axes.set_xlabel("times the size of x")
 
 
-def _plot(
-    axes: Axes,
-    points: Sequence[JsonLine],
-    key: str,
-    label: str,
-    style: str,
-    colour: str | None,
-) -> None:
+def _plot(axes: Axes, points: Sequence[JsonLine], key: str, style: str, **options: Any) -> None:
     """Draw a value of some lines over the number of nodes."""
     nodes, values = [x["case"]["nodes"] for x in points], [x[key] for x in points]
-    axes.plot(nodes, values, style, label=label, color=colour, markersize=3)
+    axes.plot(nodes, values, style, markersize=3, **options)
 
 
 def _finish(axes: Axes, title: str, x: str, y: str) -> None:
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
     axes.set_title(title, fontsize=10)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.legend(
-        fontsize=7,
-        frameon=False,
-        handlelength=3,  # so that dashes are seen
-        loc="center left",
-        bbox_to_anchor=(1, 0.5),
-    )
+    legend = axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=7, handlelength=3)
+    legend.set_frame_on(False)
 
 
-_MAIN_CHAIN = ("clusters of 4", 64)
 _PANELS: Mapping[str, Callable[[Axes, Sequence[JsonLine]], None]] = {
     "timing": _draw_timing,
     "transforms": _draw_transforms,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +18,13 @@ from torch_geometric.nn import (
     TopKPooling,
 )
 
-from haarpool.bench.measure import Action, Settings, free_memory
+from haarpool.bench.measure import Action, BenchOptions, free_memory
 from haarpool.nn import EigenPooling, HaarPooling
 from haarpool.nn.peers.diffpool import DiffPool
 from haarpool.nn.peers.eigenpool import AddEigenModes
 
 COLUMNS, DENSITY = 64, 0.1
+MODES = ("forward", "forward + backward")
 OWN = ("HaarPooling, haar", "HaarPooling, vertex")
 NAMES = (
     *OWN, "EigenPooling", "SortAggregation", "TopKPooling", "SAGPooling", "ASAPooling", "DiffPool",
@@ -35,14 +36,14 @@ SLOW = ("EdgePooling",)  # a Python loop over all edges
 BYTES_PER_PAIR = {"ASAPooling": 400, "DiffPool": 60}
 
 
-def num_graphs(settings: Settings) -> int:
+def num_graphs(options: BenchOptions) -> int:
     """Return the number of graphs of a minibatch."""
-    return 4 if settings.quick else 50
+    return 4 if options.quick else 50
 
 
-def node_counts(settings: Settings) -> tuple[int, ...]:
+def node_counts(options: BenchOptions) -> tuple[int, ...]:
     """Return the numbers of nodes per graph."""
-    return (20,) if settings.quick else (200, 500, 800, 1100)
+    return (20,) if options.quick else (200, 500, 800, 1100)
 
 
 def random_graph(num_nodes: int, rng: np.random.Generator) -> Data:
@@ -54,21 +55,21 @@ def random_graph(num_nodes: int, rng: np.random.Generator) -> Data:
     return Data(x=torch.from_numpy(x), edge_index=torch.from_numpy(edges))
 
 
-def random_minibatch(num_nodes: int, settings: Settings) -> Any:
+def random_minibatch(num_nodes: int, options: BenchOptions) -> Any:
     """Make a minibatch of random graphs with chains that halve the nodes down to one."""
     rng = np.random.default_rng(num_nodes)
     levels = math.ceil(math.log2(num_nodes))
     transform = AddEigenModes(num_modes=2, num_levels=levels, method="matching")
-    graphs = (random_graph(num_nodes, rng) for _ in range(num_graphs(settings)))
-    batch = Batch.from_data_list([transform(graph) for graph in graphs]).to(settings.device)
+    graphs = (random_graph(num_nodes, rng) for _ in range(num_graphs(options)))
+    batch = Batch.from_data_list([transform(graph) for graph in graphs]).to(options.device)
     batch.x.requires_grad_()  # as after a convolution
     return batch
 
 
-def lacks_memory(name: str, num_nodes: int, settings: Settings) -> str:
+def lacks_memory(name: str, num_nodes: int, options: BenchOptions) -> str:
     """Return why a layer is left out if there is too little memory for it, else ""."""
-    needed = BYTES_PER_PAIR.get(name, 0) * num_graphs(settings) * num_nodes**2
-    enough = needed < 0.7 * free_memory(settings)
+    needed = BYTES_PER_PAIR.get(name, 0) * num_graphs(options) * num_nodes**2
+    enough = needed < 0.7 * free_memory(options)
     return "" if enough else f"left out: needs about {needed / 1e9:.0f} GB"
 
 
@@ -82,6 +83,10 @@ class Layer(NamedTuple):
 
     forward: Callable[[], Tensor]
     inputs: list[Tensor]
+
+    def action(self, mode: str) -> Action:
+        """Return a call of the layer in one of `MODES`."""
+        return self.forward if mode == MODES[0] else self.with_backward()
 
     def with_backward(self) -> Action:
         """Return forward and backward as an action."""
@@ -107,26 +112,29 @@ def layers(batch: Any, names: Collection[str] = NAMES) -> dict[str, Layer]:
     torch.manual_seed(0)
     x, edges, graph = batch.x, batch.edge_index, batch.batch
     num_clusters = max(len(x) // batch.num_graphs // 2, 1)
-    poolings: dict[str, tuple[torch.nn.Module, Callable[[Any], Any]]] = {
-        OWN[0]: (HaarPooling(0), lambda pool: pool(x, batch)),
-        OWN[1]: (HaarPooling(0, "vertex"), lambda pool: pool(x, batch)),
-        "EigenPooling": (EigenPooling(0), lambda pool: pool(x, batch)),
-        "SortAggregation": (
-            SortAggregation(num_clusters),
-            lambda pool: (pool(x, graph).view(-1, COLUMNS),),
-        ),
-        "TopKPooling": (TopKPooling(COLUMNS), lambda pool: pool(x, edges, batch=graph)),
-        "SAGPooling": (SAGPooling(COLUMNS), lambda pool: pool(x, edges, batch=graph)),
-        "ASAPooling": (ASAPooling(COLUMNS), lambda pool: pool(x, edges, batch=graph)),
-        "DiffPool": (DiffPool(COLUMNS, num_clusters), lambda pool: pool(x, edges, batch=graph)),
-        "EdgePooling": (EdgePooling(COLUMNS), lambda pool: pool(x, edges, graph)),
+    # Each with its arguments behind x.
+    poolings: dict[str, tuple[torch.nn.Module, Sequence[Any]]] = {
+        OWN[0]: (HaarPooling(0), [batch]),
+        OWN[1]: (HaarPooling(0, "vertex"), [batch]),
+        "EigenPooling": (EigenPooling(0), [batch]),
+        "SortAggregation": (SortAggregation(num_clusters), [graph]),
+        "TopKPooling": (TopKPooling(COLUMNS), [edges, None, graph]),
+        "SAGPooling": (SAGPooling(COLUMNS), [edges, None, graph]),
+        "ASAPooling": (ASAPooling(COLUMNS), [edges, None, graph]),
+        "DiffPool": (DiffPool(COLUMNS, num_clusters), [edges, None, graph]),
+        "EdgePooling": (EdgePooling(COLUMNS), [edges, graph]),
     }
     return {
-        name: _layer(pool.to(x.device), call, x)
-        for name, (pool, call) in poolings.items()
+        name: _layer(pool.to(x.device), x, args)
+        for name, (pool, args) in poolings.items()
         if name in names
     }
 
 
-def _layer(pool: torch.nn.Module, call: Callable[[Any], Any], x: Tensor) -> Layer:
-    return Layer(lambda: call(pool)[0], [x, *pool.parameters()])
+def _layer(pool: torch.nn.Module, x: Tensor, arguments: Sequence[Any]) -> Layer:
+    def forward() -> Tensor:
+        result = pool(x, *arguments)
+        pooled: Tensor = result.view(-1, COLUMNS) if isinstance(result, Tensor) else result[0]
+        return pooled
+
+    return Layer(forward, [x, *pool.parameters()])

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
+import pickle
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
-from multiprocessing import get_context
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,8 +32,8 @@ SLOW_MS = 500.0  # such an action needs no further warm-up
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What all parts know.
+class BenchOptions:
+    """What is measured, and where.
 
     Attributes:
         device: The device to measure.
@@ -51,6 +53,11 @@ class Settings:
     def includes(self, layer: str) -> bool:
         """Return whether a pooling layer is to be measured."""
         return not self.layers or layer in self.layers
+
+    @property
+    def on_host(self) -> BenchOptions:
+        """The options for what the processor does."""
+        return BenchOptions(torch.device("cpu"), self.quick)
 
     @property
     def max_rounds(self) -> int:
@@ -83,9 +90,7 @@ class Times:
     @property
     def quartiles(self) -> tuple[float, float]:
         """The first and the third quartile."""
-        if not self.values:
-            return (math.nan, math.nan)
-        low, high = np.percentile(self.values, [25, 75])
+        low, high = np.percentile(self.values or (math.nan,), [25, 75])
         return float(low), float(high)
 
     def divided_by(self, number: int) -> Times:
@@ -94,13 +99,13 @@ class Times:
 
 
 def measure(
-    actions: Mapping[str, Action], settings: Settings, *, once: Collection[str] = ()
+    actions: Mapping[str, Action], options: BenchOptions, *, once: Collection[str] = ()
 ) -> dict[str, Times]:
     """Measure some actions in turns; slow ones take part in the first rounds only.
 
     Args:
         actions: Actions by name.
-        settings: Device and number of rounds.
+        options: Device and number of rounds.
         once: Names of slow actions, which are called once and without warm-up.
 
     Returns:
@@ -112,38 +117,38 @@ def measure(
     for name, action in actions.items():
         try:
             if name in once:
-                times[name].append(_block(action, 1, settings))
+                times[name].append(_block(action, 1, options))
                 continue
-            spent = max(_warm_up(action, settings), 1e-6)
+            spent = max(_warm_up(action, options), 1e-6)
         except Exception as error:  # for example out of memory; the others go on
             errors[name] = describe(error)
-            if settings.on_gpu:
+            if options.on_gpu:
                 torch.cuda.empty_cache()
             continue
         calls[name] = min(math.ceil(BLOCK_MS / spent), MAX_CALLS)
-        fitting = int(1000 * settings.seconds / (calls[name] * spent))
-        rounds[name] = min(max(fitting, MIN_ROUNDS), settings.max_rounds)
+        fitting = int(1000 * options.seconds / (calls[name] * spent))
+        rounds[name] = min(max(fitting, MIN_ROUNDS), options.max_rounds)
     for turn in range(max(rounds.values(), default=0)):
         for name, number in calls.items():
             if turn < rounds[name]:
-                times[name].append(_block(actions[name], number, settings))
+                times[name].append(_block(actions[name], number, options))
     return {name: Times(tuple(times[name]), errors.get(name, "")) for name in actions}
 
 
-def _warm_up(action: Action, settings: Settings) -> float:
+def _warm_up(action: Action, options: BenchOptions) -> float:
     """Call an action until its time is typical, and return that time in ms."""
     spent = 0.0
-    _block(action, 1, settings)  # compiles
+    _block(action, 1, options)  # compiles
     for _ in range(3):
-        spent = _block(action, 1, settings)
+        spent = _block(action, 1, options)
         if spent > SLOW_MS:
             break
     return spent
 
 
-def _block(action: Action, calls: int, settings: Settings) -> float:
+def _block(action: Action, calls: int, options: BenchOptions) -> float:
     """Return the ms per call of several calls."""
-    if not settings.on_gpu:
+    if not options.on_gpu:
         start = time.perf_counter()
         for _ in range(calls):
             action()
@@ -173,10 +178,33 @@ def captured(action: Action) -> Action:
     return replay
 
 
-def in_new_process(function: Callable[..., Result], *arguments: Any) -> Result:
-    """Call a function in a new process: a failed capture leaves the old one unusable."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
-        return executor.submit(function, *arguments).result()
+_CALL = """\
+import pickle, sys
+result, sys.stdout = sys.stdout.buffer, sys.stderr
+sys.path[:], function, arguments = pickle.load(sys.stdin.buffer)
+pickle.dump(function(*arguments), result)
+"""
+
+
+def in_new_process(
+    function: Callable[..., Result], *arguments: Any, environment: Mapping[str, str] | None = None
+) -> Result:
+    """Call a function in a new process: a failed capture leaves the old one unusable.
+
+    Args:
+        function: The function.
+        *arguments: Its arguments.
+        environment: Variables of the new process beside those of this one.
+    """
+    process = subprocess.run(
+        [sys.executable, "-c", _CALL],
+        input=pickle.dumps((sys.path, function, arguments)),
+        stdout=subprocess.PIPE,
+        env=os.environ | (environment or {}),
+        check=True,
+    )
+    result: Result = pickle.loads(process.stdout)
+    return result
 
 
 def describe(error: BaseException) -> str:
@@ -188,14 +216,14 @@ def describe(error: BaseException) -> str:
 # ---------------------------------------------------------------------- memory
 
 
-def peak_memory(action: Action, settings: Settings) -> int:
+def peak_memory(action: Action, options: BenchOptions) -> int:
     """Return the bytes that an action takes at its peak, its result included.
 
     On a processor this is the growth of the process; memory that an earlier call has left to the
     process does not count.
     """
     action()  # compiles
-    if settings.on_gpu:
+    if options.on_gpu:
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
@@ -205,33 +233,27 @@ def peak_memory(action: Action, settings: Settings) -> int:
     with suppress(AttributeError):  # of other C libraries
         ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")  # reset the peak
-    before = _from_proc("/proc/self/status", "VmRSS")
+    before = read_proc("VmRSS")
     action()
-    return max(_from_proc("/proc/self/status", "VmHWM") - before, 0)
+    return max(read_proc("VmHWM") - before, 0)
 
 
-def free_memory(settings: Settings) -> float:
+def free_memory(options: BenchOptions) -> float:
     """Return the bytes that are free on the device."""
-    if settings.on_gpu:
+    if options.on_gpu:
         cached = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
         return torch.cuda.mem_get_info()[0] + cached
     if Path("/proc/meminfo").exists():
-        return _from_proc("/proc/meminfo", "MemAvailable")
+        return read_proc("MemAvailable", "/proc/meminfo")
     return math.inf
 
 
-def _from_proc(file: str, key: str) -> int:
+def read_proc(key: str, file: str = "/proc/self/status") -> int:
+    """Return a number of bytes from a file of /proc.
+
+    Args:
+        key: Its name. Of this process, VmRSS is the memory in use and VmHWM its peak.
+        file: The file.
+    """
     lines = Path(file).read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key + ":"))
-
-
-@dataclass
-class Stopwatch:
-    """Seconds since it was made."""
-
-    start: float = field(default_factory=time.perf_counter)
-
-    @property
-    def seconds(self) -> float:
-        """The seconds so far."""
-        return time.perf_counter() - self.start

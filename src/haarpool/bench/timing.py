@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from haarpool.bench.layers import (
+    MODES,
     NAMES,
     OWN,
     SLOW,
-    Layer,
     lacks_memory,
     layers,
     node_counts,
@@ -16,104 +16,87 @@ from haarpool.bench.layers import (
 )
 from haarpool.bench.measure import (
     Action,
-    Settings,
+    BenchOptions,
     Times,
     captured,
     describe,
     in_new_process,
     measure,
 )
-from haarpool.bench.results import Line
+from haarpool.bench.results import Measurement
 
 TITLE = "one pooling layer, 50 random graphs, 10 % density, 64 features; value: TopKPooling / it"
 REFERENCE = "TopKPooling"
-EAGER_LIMITS = {"forward": 10.0, "forward + backward": 8.0}
-CAPTURED_LIMIT = 15.0
+# Lower limits of our layers on a GPU, by mode, called from Python or captured.
+LIMITS = {
+    "eager": dict(zip(MODES, (10.0, 8.0), strict=True)),
+    "captured": dict.fromkeys(MODES, 15.0),
+}
 TOO_SLOW_MS = 1500.0  # a layer that takes longer is left out at larger sizes
 
 
-def run(settings: Settings) -> Iterator[Line]:
-    """Yield the lines of all sizes; the reference runs beside each choice of layers."""
+def run(options: BenchOptions) -> Iterator[Measurement]:
+    """Measure all sizes; the reference runs beside each choice of layers."""
     left_out: dict[tuple[str, str], str] = {}
-    names = (*settings.layers, REFERENCE) if settings.layers else NAMES
-    for num_nodes in node_counts(settings):
-        made = layers(random_minibatch(num_nodes, settings), names)
-        for mode in EAGER_LIMITS:
-            actions = _actions(made, mode)
+    names = (*options.layers, REFERENCE) if options.layers else NAMES
+    for num_nodes in node_counts(options):
+        made = layers(random_minibatch(num_nodes, options), names)
+        for mode in MODES:
+            actions = {name: layer.action(mode) for name, layer in made.items()}
             reasons = {
-                name: left_out.get((name, mode)) or lacks_memory(name, num_nodes, settings)
+                name: left_out.get((name, mode)) or lacks_memory(name, num_nodes, options)
                 for name in actions
             }
             running = {name: one for name, one in actions.items() if not reasons[name]}
             times = {name: Times(error=reason) for name, reason in reasons.items()}
-            times |= measure(running, settings, once=SLOW)
-            for name in filter(settings.includes, actions):
-                yield _line(name, mode, num_nodes, times[name], times[REFERENCE], settings)
+            times |= measure(running, options, once=SLOW)
+            for name in filter(options.includes, actions):
+                yield _compare(name, mode, num_nodes, times[name], times[REFERENCE], options)
                 if times[name].median > TOO_SLOW_MS:
                     seconds = times[name].median / 1000
                     left_out[name, mode] = f"left out: {seconds:.0f} s per call at a smaller size"
-            if settings.on_gpu:
+            if options.on_gpu:
                 own = {name: actions[name] for name in OWN if name in actions}
-                replays = _captured(own, settings)
-                for name, replay in replays.items():
-                    yield _line(
-                        name, mode, num_nodes, replay, times[REFERENCE], settings, captured=True
+                for name, replay in _captured(own, options).items():
+                    yield _compare(
+                        name, mode, num_nodes, replay, times[REFERENCE], options, "captured"
                     )
-    if settings.on_gpu and settings.includes(REFERENCE):
-        yield _reference_captured(node_counts(settings)[0], settings)
+    if options.on_gpu and options.includes(REFERENCE):
+        first = node_counts(options)[0]  # TopKPooling reads sizes back from the GPU
+        times_of_reference = in_new_process(capture_reference, first, options)
+        yield _compare(REFERENCE, MODES[0], first, *times_of_reference, options, "captured")
 
 
-def _actions(made: dict[str, Layer], mode: str) -> dict[str, Action]:
-    if mode == "forward":
-        return {name: layer.forward for name, layer in made.items()}
-    return {name: layer.with_backward() for name, layer in made.items()}
-
-
-def _captured(actions: dict[str, Action], settings: Settings) -> dict[str, Times]:
+def _captured(actions: Mapping[str, Action], options: BenchOptions) -> dict[str, Times]:
     """Measure the replays of some actions."""
     try:
-        return measure({name: captured(action) for name, action in actions.items()}, settings)
+        return measure({name: captured(action) for name, action in actions.items()}, options)
     except Exception as error:
-        return dict.fromkeys(actions, Times(error=describe(error)))
+        return dict.fromkeys(actions, Times(error=f"cannot be captured: {describe(error)}"))
 
 
-def _line(
+def _compare(
     name: str,
     mode: str,
     num_nodes: int,
     times: Times,
     reference: Times,
-    settings: Settings,
-    *,
-    captured: bool = False,
-) -> Line:
-    way = "captured" if captured else "eager"
-    limit = CAPTURED_LIMIT if captured else EAGER_LIMITS[mode]
-    limited = name in OWN and settings.on_gpu and not settings.quick
-    return Line(
-        "timing",
-        f"{name}, {num_nodes} nodes, {mode}{', captured' * captured}",
+    options: BenchOptions,
+    way: str = "eager",
+) -> Measurement:
+    return Measurement(
+        f"{name}, {num_nodes} nodes, {mode}{', captured' * (way == 'captured')}",
         reference.median / times.median,
         "x as fast",
         times,
-        at_least=limit if limited else None,
+        at_least=LIMITS[way][mode] if name in OWN and options.on_gpu else None,
         case={"layer": name, "nodes": num_nodes, "mode": mode, "way": way},
-        error=times.error,
         optional=name not in OWN,
     )
 
 
-def _reference_captured(num_nodes: int, settings: Settings) -> Line:
-    """Try to capture TopKPooling, which reads sizes back from the GPU."""
-    times, reference = in_new_process(capture_reference, num_nodes, settings)
-    return _line(REFERENCE, "forward", num_nodes, times, reference, settings, captured=True)
-
-
-def capture_reference(num_nodes: int, settings: Settings) -> tuple[Times, Times]:
+def capture_reference(num_nodes: int, options: BenchOptions) -> tuple[Times, Times]:
     """Return the times of TopKPooling, captured (or the error) and eager."""
-    forward = layers(random_minibatch(num_nodes, settings))[REFERENCE].forward
-    eager = measure({REFERENCE: forward}, settings)[REFERENCE]
-    try:
-        return measure({REFERENCE: captured(forward)}, settings)[REFERENCE], eager
-    except Exception as error:
-        return Times(error=f"cannot be captured: {describe(error)}"), eager
+    forward = {REFERENCE: layers(random_minibatch(num_nodes, options))[REFERENCE].forward}
+    eager = measure(forward, options)[REFERENCE]
+    return _captured(forward, options)[REFERENCE], eager

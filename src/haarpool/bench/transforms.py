@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 import torch
 
-from haarpool.bench.measure import Settings, free_memory, measure
-from haarpool.bench.results import Line
+from haarpool.bench.measure import BenchOptions, free_memory, measure
+from haarpool.bench.results import Measurement
 from haarpool.chains.chain import Chain
 from haarpool.haar.chain_tensors import ChainTensors
 from haarpool.haar.transform import adjoint, compress, expand, forward_transform
@@ -20,36 +20,29 @@ TITLE = "one graph, clusters of 4 numbered one after the other down to one node;
 COLUMNS = (16, 64, 256)
 THREADS = 2  # on a processor
 LIMITS = {"cuda": {"adjoint": 1.8, "compress": 1.2}, "cpu": {"adjoint": 3.0, "compress": 1.5}}
-OTHER_CHAINS = ("shuffled", "pairs", "one cluster")
+KINDS = ("clusters of 4", "shuffled", "pairs", "one cluster")
 
 
-def sizes(settings: Settings) -> tuple[int, ...]:
-    """Return the numbers of nodes."""
-    if settings.quick:
-        return (1000, 4000)
-    if settings.on_gpu:
-        return (100_000, 400_000, 1_000_000, 4_000_000, 16_000_000)
-    return (100_000, 400_000, 1_000_000, 1_600_000)
-
-
-def main_size(settings: Settings) -> int:
+def main_size(options: BenchOptions) -> int:
     """Return the number of nodes that has limits."""
-    return 1000 if settings.quick else 4_000_000 if settings.on_gpu else 1_000_000
+    return 1000 if options.quick else 4_000_000 if options.on_gpu else 1_000_000
 
 
-def run(settings: Settings) -> Iterator[Line]:
-    """Yield the lines of all sizes and chains."""
-    with threads(settings):
-        for num_nodes in sizes(settings):
+def run(options: BenchOptions) -> Iterator[Measurement]:
+    """Measure all sizes and chains."""
+    largest = [4_000_000, 16_000_000] if options.on_gpu else [1_600_000]
+    sizes = [1000, 4000] if options.quick else [100_000, 400_000, 1_000_000, *largest]
+    with threads(options):
+        for num_nodes in sizes:
             for columns in COLUMNS:
-                yield from _lines(num_nodes, columns, "clusters of 4", settings)
-        for kind in OTHER_CHAINS:
-            yield from _lines(main_size(settings), 64, kind, settings)
+                yield from _measure(num_nodes, columns, KINDS[0], options)
+        for kind in KINDS[1:]:
+            yield from _measure(main_size(options), 64, kind, options)
 
 
-def threads(settings: Settings) -> AbstractContextManager[None]:
+def threads(options: BenchOptions) -> AbstractContextManager[None]:
     """Use the number of threads that the limits are about."""
-    return nullcontext() if settings.on_gpu else num_threads(THREADS)
+    return nullcontext() if options.on_gpu else num_threads(THREADS)
 
 
 @cache
@@ -72,15 +65,16 @@ def plan(num_nodes: int, kind: str, device: torch.device) -> ChainTensors:
     return ChainTensors.from_chains([Chain.from_parents(parents)], device)
 
 
-def _lines(num_nodes: int, columns: int, kind: str, settings: Settings) -> Iterator[Line]:
+def _measure(
+    num_nodes: int, columns: int, kind: str, options: BenchOptions
+) -> Iterator[Measurement]:
     shape = f"{num_nodes:,} x {columns}, {kind}"
     needed = 4.5 * num_nodes * columns * 4 + 100 * num_nodes  # x, copy, result, coarse; the tree
-    if needed > 0.9 * free_memory(settings):
-        text = f"left out: needs {needed / 1e9:.0f} GB"
-        yield Line("transforms", shape, error=text, optional=True)
+    if needed > 0.9 * free_memory(options):
+        yield Measurement(shape, error=f"left out: needs {needed / 1e9:.0f} GB", optional=True)
         return
-    chain = plan(num_nodes, kind, settings.device)
-    x = torch.randn(num_nodes, columns, device=settings.device)
+    chain = plan(num_nodes, kind, options.device)
+    x = torch.randn(num_nodes, columns, device=options.device)
     target, coarse = torch.empty_like(x), compress(chain, x)
     times = measure(
         {
@@ -90,18 +84,16 @@ def _lines(num_nodes: int, columns: int, kind: str, settings: Settings) -> Itera
             "compress": lambda: compress(chain, x),
             "expand": lambda: expand(chain, coarse),
         },
-        settings,
+        options,
     )
-    limited = (num_nodes, columns, kind) == (main_size(settings), 64, "clusters of 4")
-    limits = LIMITS.get(settings.device.type, {}) if limited and not settings.quick else {}
-    for name in ("copy", "adjoint", "forward_transform", "compress", "expand"):
-        yield Line(
-            "transforms",
+    limited = (num_nodes, columns, kind) == (main_size(options), 64, KINDS[0])
+    limits = LIMITS.get(options.device.type, {}) if limited else {}
+    for name, spent in times.items():
+        yield Measurement(
             f"{name}, {shape}",
-            times[name].median / times["copy"].median,
+            spent.median / times["copy"].median,
             "copies",
-            times[name],
+            spent,
             at_most=limits.get(name),
             case={"map": name, "nodes": num_nodes, "columns": columns, "chain": kind},
-            error=times[name].error,
         )

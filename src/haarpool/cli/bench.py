@@ -40,12 +40,12 @@ def add_command(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print a table while it is measured; return 1 if a limit is missed, else 0."""
-    from haarpool.bench.measure import Settings
+    from haarpool.bench.measure import BenchOptions
     from haarpool.bench.runner import run_parts
     from haarpool.training.devices import find_device
 
     device = find_device(arguments.device)
-    settings = Settings(device, arguments.quick, tuple(arguments.layer))
+    options = BenchOptions(device, arguments.quick, tuple(arguments.layer))
     only = [name for name in arguments.only.split(",") if name]
     show = partial(print, flush=True)
-    return 0 if run_parts(settings, Path(arguments.out), only, show) else 1
+    return 0 if run_parts(options, Path(arguments.out), only, show) else 1

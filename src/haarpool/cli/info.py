@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from haarpool import __version__
 from haarpool.cli.loading import load_for, load_modules
 from haarpool.cli.parser import add_data, new_command, target_columns
 from haarpool.cli.terminal import wrap
 from haarpool.datasets.readers.registry import sources
 
-_PACKAGES = (
-    "haarpool", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit", "grakel",
-)  # fmt: skip
+_PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit", "grakel")
 
 _MOST = 30  # columns or classes that are printed; JSON has all of them
 
@@ -68,13 +64,13 @@ def _installation(arguments: Namespace) -> dict[str, Any]:
     load_modules(("torch",), arguments)
     import torch
 
+    from haarpool._versions import find_versions
     from haarpool.chains.cache import cache_folder
 
     devices = [f"cpu, {torch.get_num_threads()} threads"]
     devices += [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return {
-        "python": platform.python_version(),
-        **{name: _version(name) for name in _PACKAGES},
+        **{name: one or "not installed" for name, one in find_versions(*_PACKAGES).items()},
         "devices": devices,
         "cache": str(cache_folder()),
         "data": os.environ.get("HAARPOOL_DATA") or "HAARPOOL_DATA is not set",
@@ -89,15 +85,6 @@ def _datasets(root: str | None) -> dict[str, Any]:
     known = known_datasets(root)
     here = {name: where for name, where in known if where != "download"}
     return {"datasets": here, "to download": [name for name, where in known if where == "download"]}
-
-
-def _version(name: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return __version__ if name == "haarpool" else version(name)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def _first(value: Any) -> Any:

@@ -114,41 +114,44 @@ def _selected_table(arguments: Namespace) -> Any:
 
 def _measure_speed(folder: Path, arguments: Namespace) -> None:
     """Run the parts of `haarpool bench` that have no lines yet for this kind of device."""
-    from haarpool.bench.measure import Settings
+    from haarpool.bench.measure import BenchOptions
     from haarpool.bench.results import describe_machine, read_json
-    from haarpool.bench.runner import run_parts
+    from haarpool.bench.runner import results_path, run_parts
     from haarpool.experiments.speed import PARTS, Benchmark
     from haarpool.training.devices import find_device
 
-    settings = Settings(find_device(arguments.device), arguments.quick)
-    path = folder / f"bench-{settings.device.type}{'-quick' * arguments.quick}.json"
+    options = BenchOptions(find_device(arguments.device), arguments.quick)
+    path = results_path(folder, options)
     measured = Benchmark.read(path).parts if path.exists() and not arguments.retry else set()
     missing = [part for part in PARTS if part not in measured]
     if not missing:
         print(f"{path} is there; measure again with --retry")
         return
-    if not read_json(path, describe_machine(settings)):
+    if not read_json(path, describe_machine(options)):
         missing = list(PARTS)  # a file of another machine or of other versions is replaced
-    run_parts(settings, folder, missing, partial(print, flush=True))
+    run_parts(options, folder, missing, partial(print, flush=True))
 
 
 def _train(table: Any, folder: Path, arguments: Namespace) -> int:
     """Train what is missing and return how many trials failed."""
     load_modules(("torch", "haarpool.experiments.runner"), arguments)
-    from haarpool.experiments.runner import RunOptions, run_table
+    from haarpool.experiments.runner import run_table
 
     repeats = arguments.repeats
     if repeats is None:
         repeats = QUICK_REPEATS if arguments.quick else REPEATS
-    options = RunOptions(
-        jobs=1 if arguments.jobs is None else arguments.jobs,
-        device=arguments.device,
-        root=arguments.root,
-        retry=arguments.retry,
-        progress=progress_option(arguments),
-    )
     try:
-        summary = run_table(table, folder, repeats, options, partial(print, flush=True))
+        summary = run_table(
+            table,
+            folder,
+            repeats,
+            jobs=1 if arguments.jobs is None else arguments.jobs,
+            device=arguments.device,
+            root=arguments.root,
+            retry=arguments.retry,
+            progress=progress_option(arguments),
+            show=partial(print, flush=True),
+        )
     except KeyboardInterrupt:
         again = shlex.join(["haarpool", *sys.argv[1:]])
         raise KeyboardInterrupt(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from haarpool.experiments.table import Cell, Method, Table
+from haarpool.experiments.table import Cell, Row, Table
 from haarpool.nn.haar_architecture import HAARNET
 from haarpool.training.presets import BEST
 
@@ -20,22 +20,22 @@ CLUSTERINGS = ("matching", "metis", "paris", "louvain")  # besides the default, 
 SEEDS = range(5)
 
 
-def _variants() -> Iterator[tuple[Method, dict[str, Any]]]:
+def _variants() -> Iterator[tuple[Row, dict[str, Any]]]:
     """Yield rows with the settings that differ from the default."""
     note = "`haarpool train` without settings: two levels, vertex domain, spectral clustering."
-    yield Method("default", "default", note), {}
+    yield Row("default", "default", note), {}
     for levels in LEVELS:
         title = "no pooling" if levels == 0 else f"{levels} level{'s' * (levels > 1)}"
-        yield Method(f"levels-{levels}", title), {"arch": f"{HAARNET}:levels={levels}"}
-    yield Method("haar", "Haar domain"), {"domain": "haar"}
-    yield Method("mass", "measure by mass"), {"chain": {"measure": "mass"}}
+        yield Row(f"levels-{levels}", title), {"arch": f"{HAARNET}:levels={levels}"}
+    yield Row("haar", "Haar domain"), {"domain": "haar"}
+    yield Row("mass", "measure by mass"), {"chain": {"measure": "mass"}}
     for name in CLUSTERINGS:
-        yield Method(f"by-{name}", f"clusters by {name}"), {"chain": {"method": name}}
+        yield Row(f"by-{name}", f"clusters by {name}"), {"chain": {"method": name}}
     note = "The clustering of the authors, k-means on eigenvectors, whose result is random."
     for seed in SEEDS:
         chain = {"method": "spectral-kmeans", "seed": seed}
         title = f"clusters by spectral-kmeans, seed {seed}"
-        yield Method(f"seed-{seed}", title, note if seed == 0 else ""), {"chain": chain}
+        yield Row(f"seed-{seed}", title, note if seed == 0 else ""), {"chain": chain}
 
 
 VARIANTS = tuple(_variants())
@@ -45,11 +45,11 @@ TABLE = Table(
     "Ablation: one factor at a time, test accuracy in per cent",
     "The default network of haarpool with one setting changed, on the same splits as Table 1: "
     "depth of the chain, domain, measure, clustering method, and seed of a random clustering.",
-    [method for method, _ in VARIANTS],
+    [row for row, _ in VARIANTS],
     [
-        Cell(dataset, method.name, "random", DEFAULT | settings)
+        Cell(dataset, row.name, "random", DEFAULT | settings)
         for dataset in DATASETS
-        for method, settings in VARIANTS
+        for row, settings in VARIANTS
     ],
     reference="default",
     quick=("default", "levels-0", "haar"),

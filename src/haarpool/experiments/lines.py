@@ -13,11 +13,57 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from haarpool._numbers import as_json
 from haarpool.errors import HaarPoolError
 from haarpool.experiments.table import PROTOCOLS, Cell, Table, Trial
 
 Line = dict[str, Any]
 Key = tuple[str, str, str, int]  # dataset, method, protocol, seed
+
+
+def read_lines(path: Path) -> list[Line]:
+    """Return the lines of a file; those that are no JSON objects are left out."""
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    lines = []
+    for one in text.splitlines():
+        try:
+            lines.append(json.loads(one))
+        except ValueError:  # the machine stopped while it was written
+            continue
+    return [line for line in lines if isinstance(line, dict)]
+
+
+def append_line(path: Path, line: Line) -> None:
+    """Write a line at the end of a file; several commands may write to the same one."""
+    text = json.dumps(as_json(line), ensure_ascii=False, allow_nan=False) + "\n"
+    make_folder(path.parent)
+    try:
+        with open(path, "ab+") as file:
+            if file.tell() and not _ends_a_line(path):
+                text = "\n" + text
+            file.write(text.encode())  # one write at the end of the file
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder; an error says that it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> HaarPoolError:
+    return HaarPoolError(
+        "a folder that can be written", f"{path} ({error})", "choose another folder"
+    )
+
+
+def _ends_a_line(path: Path) -> bool:
+    with open(path, "rb") as file:
+        file.seek(-1, 2)
+        return file.read() == b"\n"
 
 
 class ResultLines:
@@ -34,61 +80,26 @@ class ResultLines:
     def read(self) -> list[Line]:
         """Return the lines of all datasets, in the order in which they were written.
 
-        Lines that are damaged are left out: the machine stopped while they were written, or
-        somebody changed them.
+        Lines that lack what every line has are left out: somebody changed them.
         """
-        texts = [
-            text
-            for path in sorted(self.folder.glob("*.jsonl"))
-            for text in path.read_text(encoding="utf-8", errors="replace").splitlines()
-        ]
-        return [line for line in map(_parse, texts) if line is not None]
-
-    def make_folder(self) -> None:
-        """Make the folder of the lines, so that an error comes before the work."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise _cannot_write(self.folder, error) from error
+        paths = sorted(self.folder.glob("*.jsonl"))
+        return [line for path in paths for line in read_lines(path) if _is_whole(line)]
 
     def append(self, line: Line) -> None:
-        """Write a line; several commands may write to the same file."""
-        text = json.dumps(_finite(line), ensure_ascii=False, allow_nan=False) + "\n"
-        path = self.folder / f"{line['dataset']}.jsonl"
-        self.make_folder()
-        try:
-            with open(path, "ab+") as file:
-                if file.tell() and not _ends_a_line(path):
-                    text = "\n" + text
-                file.write(text.encode())  # one write at the end of the file
-        except OSError as error:
-            raise _cannot_write(path, error) from error
+        """Write a line."""
+        append_line(self.folder / f"{line['dataset']}.jsonl", line)
 
 
-def _cannot_write(path: Path, error: OSError) -> HaarPoolError:
-    return HaarPoolError(
-        "a folder that can be written", f"{path} ({error})", "choose another folder"
-    )
-
-
-def _parse(text: str) -> Line | None:
-    """Return a line, or None if something is missing that every line has."""
-    try:
-        line = json.loads(text)
-    except ValueError:
-        return None
+def _is_whole(line: Line) -> bool:
+    """Return whether a line has what the report reads of it."""
     names = ("dataset", "method", "protocol", "status")
-    if not isinstance(line, dict) or not all(isinstance(line.get(name), str) for name in names):
-        return None
-    is_whole = _is_number(line.get("seed"), int) and isinstance(line.get("config"), dict)
-    is_known = line["status"] == "failed" or (line["status"] == "ok" and _has_result(line))
-    return line if is_whole and is_known else None
-
-
-def _has_result(line: Line) -> bool:
-    """Return whether a line that ended well has what the report reads of it."""
+    if not all(isinstance(line.get(name), str) for name in names):
+        return False
+    if not (_is_number(line.get("seed"), int) and isinstance(line.get("config"), dict)):
+        return False
+    if not is_good(line):
+        return bool(line["status"] == "failed")
     sizes, parts, scores = line.get("sizes"), line.get("parts", {}), line.get("scores", {})
-    hashes = [line.get("split_hash"), line.get("chain_hash")]
     return (
         isinstance(line.get("metric"), str)
         and _is_number(line.get("value"))
@@ -100,27 +111,12 @@ def _has_result(line: Line) -> bool:
         and isinstance(scores, dict)
         and isinstance(scores.get("test", {}), dict)
         and isinstance(line.get("chain_hashes", {}), dict)
-        and all(one is None or isinstance(one, str) for one in hashes)
+        and all(isinstance(line.get(x), str | None) for x in ("split_hash", "chain_hash"))
     )
 
 
 def _is_number(value: Any, *types: type) -> bool:
     return type(value) in (types or (int, float)) and math.isfinite(value)
-
-
-def _ends_a_line(path: Path) -> bool:
-    with open(path, "rb") as file:
-        file.seek(-1, 2)
-        return file.read() == b"\n"
-
-
-def _finite(value: Any) -> Any:
-    """Return a JSON value with null for numbers that are not finite."""
-    if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def current_lines(table: Table, lines: Iterable[Line]) -> dict[Key, Line]:
@@ -136,17 +132,19 @@ def current_lines(table: Table, lines: Iterable[Line]) -> dict[Key, Line]:
     cells = {cell.key: cell for cell in table.cells}
     found: dict[Key, Line] = {}
     for line in lines:
-        cell = cells.get((line["dataset"], line["method"], line["protocol"]))
-        if cell is None or not has_settings(line, cell) or _lacks_parts(line, table):
+        cell, is_ok = cells.get((line["dataset"], line["method"], line["protocol"])), is_good(line)
+        lacks_parts = is_ok and not set(table.parts) <= set(line.get("parts", ()))
+        if cell is None or lacks_parts or not has_settings(line, cell):
             continue
         key = (*cell.key, line["seed"])
-        if line["status"] == "ok" or key not in found or found[key]["status"] != "ok":
+        if is_ok or key not in found or not is_good(found[key]):
             found[key] = line
     return found
 
 
-def _lacks_parts(line: Line, table: Table) -> bool:
-    return line["status"] == "ok" and not set(table.parts) <= set(line.get("parts", ()))
+def is_good(line: Line) -> bool:
+    """Return whether a trial ended well."""
+    return bool(line["status"] == "ok")
 
 
 def missing_trials(
@@ -164,7 +162,7 @@ def missing_trials(
         trial
         for trial in table.trials(repeats)
         if (line := lines.get((*trial.cell.key, trial.seed))) is None
-        or (retry and line["status"] != "ok")
+        or (retry and not is_good(line))
     ]
 
 
@@ -174,14 +172,15 @@ def has_settings(line: Line, cell: Cell) -> bool:
     Settings that an older version did not have, or that a line leaves out, count as their defaults.
     """
     made = line["config"]
-    if networks := cell.networks:
-        others = cell.mixture_settings
-        return (
-            made.keys() == networks.keys() | others.keys()
-            and all(made[name] == value for name, value in others.items())
-            and all(_is_same_network(made[name], one) for name, one in networks.items())
-        )
-    return _is_same_network(made, cell) if cell.is_network else bool(made == dict(cell.settings))
+    if cell.is_network:
+        return _is_same_network(made, cell)
+    networks = cell.networks
+    others = {name: value for name, value in made.items() if name not in networks}
+    return (
+        networks.keys() <= made.keys()
+        and others == cell.mixture_settings
+        and all(_is_same_network(made[name], one) for name, one in networks.items())
+    )
 
 
 def _is_same_network(made: Mapping[str, Any], cell: Cell) -> bool:
@@ -203,8 +202,3 @@ def network_config(cell: Cell) -> Any:
     from haarpool.training.config import RunConfig
 
     return RunConfig(**{**cell.settings, "split": PROTOCOLS[cell.protocol]})
-
-
-def only(lines: Iterable[Line], status: str) -> list[Line]:
-    """Return the lines with a status."""
-    return [line for line in lines if line["status"] == status]

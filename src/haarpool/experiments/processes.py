@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from tqdm import tqdm
 
-Task = TypeVar("Task")
+Input = TypeVar("Input")
 
 
 class Died(NamedTuple):
-    """The process of a task ended without a result.
+    """The process of a call ended without a result.
 
     Attributes:
         exit_code: Its exit code; -9 is a process that was killed, often for its memory.
@@ -25,77 +25,81 @@ class Died(NamedTuple):
 
     exit_code: int | None
 
+    def __str__(self) -> str:
+        killed = " (killed, often for memory)" if self.exit_code == -9 else ""
+        return f"ended with code {self.exit_code}{killed}"
+
 
 def run_in_processes(
-    function: Callable[[Task], Any],
-    tasks: Sequence[Task],
+    function: Callable[[Input], Any],
+    inputs: Sequence[Input],
     jobs: int,
     is_broken: Callable[[Any], bool] = lambda result: False,
-) -> Generator[tuple[Task, Any]]:
-    """Call a function for each task and yield tasks with results, in the order they end.
+) -> Generator[tuple[Input, Any]]:
+    """Call a function for each input and yield inputs with results, in the order they end.
 
     With one job the calls happen in this process. Worker processes end when the caller stops
     iterating, or when this process ends in any way.
 
     Args:
         function: The function; for several jobs it can be pickled.
-        tasks: The tasks, in the order they start.
+        inputs: The inputs, in the order they start.
         jobs: Number of processes.
         is_broken: Whether the process of a result must not be used again: after an error of a GPU
             all further calls in the same process fail.
 
     Yields:
-        A task and its result, or `Died`.
+        An input and its result, or `Died`.
     """
     if jobs == 1:
-        for task in tasks:
-            yield task, function(task)
+        for one in inputs:
+            yield one, function(one)
         return
-    waiting = list(reversed(tasks))
-    workers: dict[Connection, tuple[Any, Task]] = {}
+    waiting, workers = list(reversed(inputs)), list[_Worker]()
     try:
         while waiting or workers:
             while waiting and len(workers) < jobs:
-                _give(_start(function), waiting.pop(), workers)
-            for ready in wait(list(workers)):
-                assert isinstance(ready, Connection)
-                process, task = workers.pop(ready)
-                try:
-                    result = ready.recv()
-                except (EOFError, OSError):
-                    process.join()
-                    yield task, Died(process.exitcode)
-                    continue
-                if waiting and not is_broken(result):
-                    _give((process, ready), waiting.pop(), workers)
+                workers.append(_Worker(function, waiting.pop()))
+            ready = wait([worker.connection for worker in workers])
+            for worker in [worker for worker in workers if worker.connection in ready]:
+                one, result = worker.input, worker.take()
+                if waiting and not isinstance(result, Died) and not is_broken(result):
+                    worker.give(waiting.pop())
                 else:
-                    ready.close()
-                yield task, result
+                    workers.remove(worker)
+                    worker.connection.close()
+                yield one, result
     finally:
-        for process, _ in workers.values():
-            process.kill()
-        for connection, (process, _) in workers.items():
-            process.join()
-            connection.close()
+        for worker in workers:
+            worker.process.kill()
+        for worker in workers:
+            worker.process.join()
+            worker.connection.close()
 
 
-def _start(function: Callable[[Task], Any]) -> tuple[Any, Connection]:
-    # A forked process could not use a GPU.
-    context = get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(function, theirs), daemon=True)
-    process.start()
-    theirs.close()
-    return process, ours
+class _Worker:
+    """A process that calls a function for one input after the other."""
 
+    def __init__(self, function: Callable[[Any], Any], first: Any) -> None:
+        context = get_context("spawn")  # a forked process could not use a GPU
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(function, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.give(first)
 
-def _give(
-    worker: tuple[Any, Connection], task: Task, workers: dict[Connection, tuple[Any, Task]]
-) -> None:
-    process, connection = worker
-    with suppress(OSError):  # it died: receiving says so
-        connection.send(task)
-    workers[connection] = (process, task)
+    def give(self, one: Any) -> None:
+        self.input = one
+        with suppress(OSError):  # it died: `take` says so
+            self.connection.send(one)
+
+    def take(self) -> Any:
+        """Return the result, or how the process died."""
+        try:
+            return self.connection.recv()
+        except (EOFError, OSError):
+            self.process.join()
+            return Died(self.process.exitcode)
 
 
 def _work(function: Callable[[Any], Any], connection: Connection) -> None:
@@ -103,7 +107,7 @@ def _work(function: Callable[[Any], Any], connection: Connection) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # The lock of tqdm is a semaphore of the system, about which Python warns if this one is killed.
     tqdm.set_lock(threading.RLock())
-    with suppress(EOFError, OSError):  # the parent has no more tasks, or is gone
+    with suppress(EOFError, OSError):  # the parent has no more inputs, or is gone
         while True:
             connection.send(function(connection.recv()))
 

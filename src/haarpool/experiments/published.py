@@ -1,83 +1,58 @@
-"""The numbers of the paper: Wang et al., "Haar Graph Pooling", ICML 2020.
-
-A dash of the paper, "no public records", is a missing entry here.
-"""
+"""The numbers of the paper: Wang et al., "Haar Graph Pooling", ICML 2020."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from haarpool._numbers import DASH
 from haarpool.experiments.table import Published
+
+
+def _parse(text: str) -> dict[str, dict[str, Published]]:
+    """Return the numbers of a table by row and column; a dash is none."""
+    (_, *columns), *rows = ([x.strip() for x in line.split("|")] for line in text.splitlines()[1:])
+    return {
+        name: {c: _number(x) for c, x in zip(columns, numbers, strict=True) if x != DASH}
+        for name, *numbers in rows
+    }
+
+
+def _number(text: str) -> Published:
+    value, _, std = text.partition(" ± ")
+    return Published(float(value.rstrip("*")), float(std) if std else None, "*" * ("*" in text))
+
 
 # Table "Performance comparison for graph classification tasks": test accuracy in per cent. Only
 # HaarPool was run by the authors, ten repeats. "*": "records retrieved from EigenPool"; the others
-# are quoted from the papers of the methods.
-TABLE1: dict[str, dict[str, Published]] = {
-    "CSM": {"MUTAG": Published(85.4)},
-    "GIN": {"MUTAG": Published(89.4), "PROTEINS": Published(76.2), "NCI1": Published(82.7)},
-    "SortPool": {
-        "MUTAG": Published(85.8),
-        "PROTEINS": Published(75.5),
-        "NCI1": Published(74.4),
-        "NCI109": Published(72.3, mark="*"),
-        "Mutagenicity": Published(78.8, mark="*"),
-    },
-    "DiffPool": {
-        "PROTEINS": Published(76.3),
-        "NCI1": Published(76.0, mark="*"),
-        "NCI109": Published(74.1, mark="*"),
-        "Mutagenicity": Published(80.6, mark="*"),
-    },
-    "gPool": {"PROTEINS": Published(77.7)},
-    "SAGPool": {
-        "PROTEINS": Published(72.1),
-        "NCI1": Published(74.2),
-        "NCI109": Published(74.1),
-    },
-    "EigenPool": {
-        "PROTEINS": Published(76.6),
-        "NCI1": Published(77.0),
-        "NCI109": Published(74.9),
-        "Mutagenicity": Published(79.5),
-    },
-    "HaarPool": {
-        "MUTAG": Published(90.0, 3.6),
-        "PROTEINS": Published(80.4, 1.8),
-        "NCI1": Published(78.6, 0.5),
-        "NCI109": Published(75.6, 1.2),
-        "Mutagenicity": Published(80.9, 1.5),
-    },
-}
+# are quoted from the papers of the methods. –: "no public records".
+TABLE1 = _parse("""
+          | MUTAG      | PROTEINS   | NCI1       | NCI109     | Mutagenicity
+CSM       | 85.4       | –          | –          | –          | –
+GIN       | 89.4       | 76.2       | 82.7       | –          | –
+SortPool  | 85.8       | 75.5       | 74.4       | 72.3*      | 78.8*
+DiffPool  | –          | 76.3       | 76.0*      | 74.1*      | 80.6*
+gPool     | –          | 77.7       | –          | –          | –
+SAGPool   | –          | 72.1       | 74.2       | 74.1       | –
+EigenPool | –          | 76.6       | 77.0       | 74.9       | 79.5
+HaarPool  | 90.0 ± 3.6 | 80.4 ± 1.8 | 78.6 ± 0.5 | 75.6 ± 1.2 | 80.9 ± 1.5""")
 
 # Table "Results on the Triangles dataset": accuracy in per cent on the three parts.
-TRIANGLES: dict[str, dict[str, Published]] = {
-    "GIN-SP-GIN-SP-GIN-MP": {
-        "train": Published(45.6),
-        "validation": Published(45.3),
-        "test": Published(44.0),
-    },
-    "GIN-HP-GIN-HP-GIN-MP": {
-        "train": Published(47.5),
-        "validation": Published(46.3),
-        "test": Published(46.1),
-    },
-    "GIN-HP-GIN-GIN-MP": {
-        "train": Published(47.3),
-        "validation": Published(45.8),
-        "test": Published(45.5),
-    },
-}
+TRIANGLES = _parse("""
+                     | train | validation | test
+GIN-SP-GIN-SP-GIN-MP | 45.6  | 45.3       | 44.0
+GIN-HP-GIN-HP-GIN-MP | 47.5  | 46.3       | 46.1
+GIN-HP-GIN-GIN-MP    | 47.3  | 45.8       | 45.5""")
 
 # Table "Test mean absolute error (MAE) comparison on QM7", ten repeats. The first four rows are
 # quoted from MoleculeNet, which used other features.
-QM7: dict[str, dict[str, Published]] = {
-    "RF": {"QM7": Published(122.7, 4.2)},
-    "Multitask": {"QM7": Published(123.7, 15.6)},
-    "KRR": {"QM7": Published(110.3, 4.7)},
-    "GC": {"QM7": Published(77.9, 2.1)},
-    "GCN-SAGPool": {"QM7": Published(43.3, 1.6)},
-    "GCN-HaarPool": {"QM7": Published(42.9, 1.2)},
-}
+QM7 = _parse("""
+             | QM7
+RF           | 122.7 ± 4.2
+Multitask    | 123.7 ± 15.6
+KRR          | 110.3 ± 4.7
+GC           | 77.9 ± 2.1
+GCN-SAGPool  | 43.3 ± 1.6
+GCN-HaarPool | 42.9 ± 1.2""")
 
 
 class Properties(NamedTuple):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from haarpool.experiments.architectures import peer_architecture
 from haarpool.experiments.published import QM7
-from haarpool.experiments.table import Cell, Method, Table
+from haarpool.experiments.table import Cell, Row, Table, replace_pooling
 from haarpool.training.presets import BEST, preset
 
 PROTOCOLS = ("random", "given")
@@ -21,8 +20,8 @@ WEIGHTED = (
 
 # The last settings win: the paper's network, its epoch, its pooling.
 PAPER: dict[str, Any] = {**preset("paper", "qm7"), "threads": 1}
-SAGPOOL = PAPER | {"arch": peer_architecture(PAPER["arch"], "SP", "SUM")}
-SAGPOOL_MEAN = PAPER | {"arch": peer_architecture(PAPER["arch"], "SP", "AP")}
+SAGPOOL = PAPER | {"arch": replace_pooling(PAPER["arch"], "SP", "SUM")}
+SAGPOOL_MEAN = PAPER | {"arch": replace_pooling(PAPER["arch"], "SP", "AP")}
 END, BEST_EPOCH = {"monitor": "last"}, {"monitor": "score"}
 # Altae-Tran et al. 2017: two graph convolutions and a sum over atoms.
 CONVOLUTION = PAPER | {"arch": "2GC64-SUM-FC64", "features": "atoms"}
@@ -43,64 +42,63 @@ DISTANCES = (
 # Kinds of networks among which the validation part of each split chooses, one of each.
 SIZES = {"128 wide": "width=128", "64 wide": "width=64", "deeper": "width=128,depth=5"}
 NESTED = {  # by number of levels
-    Method("best-nested", "haarpool, nested selection",
-           "Chosen anew for each split: one HaarSumNet of each kind (128 wide; 64 wide; 128 wide "
-           "with five convolutions instead of three) trains on its training part, and of the kinds "
-           "and all their mixtures the one with the lowest error in its validation part is taken. "
-           "Declared after the results of HaarSumNet were seen."): 2,
-    Method("best-nested-no-pooling", "haarpool, nested selection without pooling",
-           "The same selection among networks with 0 levels."): 0,
+    Row("best-nested", "haarpool, nested selection",
+        "Chosen anew for each split: one HaarSumNet of each kind (128 wide; 64 wide; 128 wide "
+        "with five convolutions instead of three) trains on its training part, and of the kinds "
+        "and all their mixtures the one with the lowest error in its validation part is taken. "
+        "Declared after the results of HaarSumNet were seen."): 2,
+    Row("best-nested-no-pooling", "haarpool, nested selection without pooling",
+        "The same selection among networks with 0 levels."): 0,
 }  # fmt: skip
 
-NETWORKS: dict[Method, dict[str, Any]] = {
-    Method("haarpool", "GCN-HaarPool", LAST, "GCN-HaarPool"): PAPER | END,
-    Method("haarpool-validation", "GCN-HaarPool, best epoch", CHOSEN, "GCN-HaarPool"): (
+NETWORKS: dict[Row, dict[str, Any]] = {
+    Row("haarpool", "GCN-HaarPool", LAST, "GCN-HaarPool"): PAPER | END,
+    Row("haarpool-validation", "GCN-HaarPool, best epoch", CHOSEN, "GCN-HaarPool"): (
         PAPER | BEST_EPOCH
     ),
-    Method("sagpool", "GCN-SAGPool", LAST + " Sum readout: the last HaarPooling is a sum too." +
-           WEIGHTED,
-           "GCN-SAGPool"): SAGPOOL | END,
-    Method("sagpool-validation", "GCN-SAGPool, best epoch", CHOSEN, "GCN-SAGPool"): (
+    Row("sagpool", "GCN-SAGPool", LAST + " Sum readout: the last HaarPooling is a sum too." +
+        WEIGHTED,
+        "GCN-SAGPool"): SAGPOOL | END,
+    Row("sagpool-validation", "GCN-SAGPool, best epoch", CHOSEN, "GCN-SAGPool"): (
         SAGPOOL | BEST_EPOCH),
-    Method("sagpool-mean", "GCN-SAGPool, mean readout", LAST + " A mean does not see the number of "
-           "atoms.", "GCN-SAGPool"): SAGPOOL_MEAN | END,
-    Method("gc", "GC", "Two graph convolutions, sum over atoms. Features: elements, and distances "
-           "to other atoms by element; complete graphs weighted by the Coulomb matrix. The "
-           "published row is quoted from MoleculeNet, which used atoms and bonds.", "GC"): (
+    Row("sagpool-mean", "GCN-SAGPool, mean readout", LAST + " A mean does not see the number of "
+        "atoms.", "GCN-SAGPool"): SAGPOOL_MEAN | END,
+    Row("gc", "GC", "Two graph convolutions, sum over atoms. Features: elements, and distances "
+        "to other atoms by element; complete graphs weighted by the Coulomb matrix. The "
+        "published row is quoted from MoleculeNet, which used atoms and bonds.", "GC"): (
         CONVOLUTION | BEST_EPOCH),
-    Method("best", "HaarSumNet", DISTANCES): SUM,
-    Method("best-no-pooling", "HaarSumNet without pooling", "The same network with 0 levels: what "
-           "pooling adds."): SUM | {"arch": f"{SUM['arch']},levels=0"},
-    Method("default", "haarpool, default", "`haarpool train qm7`: HaarNet. Features: as above, and "
-           "degree."): {**BEST, "threads": 1},
+    Row("best", "HaarSumNet", DISTANCES): SUM,
+    Row("best-no-pooling", "HaarSumNet without pooling", "The same network with 0 levels: what "
+        "pooling adds."): SUM | {"arch": f"{SUM['arch']},levels=0"},
+    Row("default", "haarpool, default", "`haarpool train qm7`: HaarNet. Features: as above, and "
+        "degree."): {**BEST, "threads": 1},
 }  # fmt: skip
-MODELS: dict[Method, dict[str, str]] = {
-    Method("rf", "RF", "Random forest. Features: sorted Coulomb matrices." + QUOTED, "RF"): {
+MODELS: dict[Row, dict[str, str]] = {
+    Row("rf", "RF", "Random forest. Features: sorted Coulomb matrices." + QUOTED, "RF"): {
         "model": "random_forest", "features": "coulomb_matrices"},
-    Method("multitask", "Multitask", "A network of one or two hidden layers; there is one task. "
-           "Features: sorted Coulomb matrices." + QUOTED, "Multitask"): {
+    Row("multitask", "Multitask", "A network of one or two hidden layers; there is one task. "
+        "Features: sorted Coulomb matrices." + QUOTED, "Multitask"): {
         "model": "network", "features": "coulomb_matrices"},
-    Method("krr", "KRR", "Kernel ridge regression, Laplacian kernel. Features: sorted Coulomb "
-           "matrices." + QUOTED, "KRR"): {
+    Row("krr", "KRR", "Kernel ridge regression, Laplacian kernel. Features: sorted Coulomb "
+        "matrices." + QUOTED, "KRR"): {
         "model": "kernel_ridge", "features": "coulomb_matrices"},
-    Method("linear", "linear fit", "Features: the number of atoms of each element."): {
+    Row("linear", "linear fit", "Features: the number of atoms of each element."): {
         "model": "linear", "features": "atom_counts"},
 }  # fmt: skip
 
 
 def _cells() -> Iterator[Cell]:
     for protocol in PROTOCOLS:
-        for method, settings in NETWORKS.items():
-            if protocol == "random" or method.name != "sagpool-mean":  # shown once
-                yield Cell("QM7", method.name, protocol, settings)
-        for method, parameters in MODELS.items():
-            yield Cell("QM7", method.name, protocol, parameters, trainer="classical")
-    for method, levels in NESTED.items():
+        for row, settings in NETWORKS.items():
+            if protocol == "random" or row.name != "sagpool-mean":  # shown once
+                yield Cell("QM7", row.name, protocol, settings)
+        for row, parameters in MODELS.items():
+            yield Cell("QM7", row.name, protocol, parameters, "classical")
+    for row, levels in NESTED.items():
         networks = {
             name: SUM | {"arch": f"haarsum:{size},levels={levels}"} for name, size in SIZES.items()
         }
-        mixture = {"members": 1, "networks": networks}
-        yield Cell("QM7", method.name, "random", mixture, trainer="nested")
+        yield Cell("QM7", row.name, "random", {"members": 1, "networks": networks}, "nested")
 
 
 TABLE = Table(

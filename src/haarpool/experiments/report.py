@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from haarpool._files import write_text
 from haarpool.errors import HaarPoolError
-from haarpool.experiments.document import (
-    Heading,
-    Paragraph,
-    Part,
-    to_html,
-    to_latex,
-    to_markdown,
-)
+from haarpool.experiments.document import Part, to_html, to_latex, to_markdown
 from haarpool.experiments.lines import Line, ResultLines, current_lines
 from haarpool.experiments.speed import read_benchmarks, speed_parts
 from haarpool.experiments.table import QUICK_REPEATS, REPEATS, TABLES, Table, find_table
@@ -57,10 +49,9 @@ def write_report(folder: Path, *, quick: bool = False) -> list[Path]:
     Returns:
         Its files: Markdown, HTML and LaTeX.
     """
-    parts: list[Part] = [Heading(1, "Results")]
-    parts += [Paragraph(text) for text in INTRODUCTION]
+    parts: list[Part] = ["# Results", *INTRODUCTION]
     if quick:
-        parts.append(Paragraph("Quick versions, with few epochs: only to see that they run."))
+        parts.append("Quick versions, with few epochs: only to see that they run.")
     start = len(parts)
     check_folder(folder)
     for name in TABLES:
@@ -98,6 +89,4 @@ def _quick_table(table: Table, lines: Sequence[Line]) -> Table:
     """Return the cells of the small version of a table that were run."""
     small = table.shortened()
     run = {key[:3] for key in current_lines(small, lines)}
-    cells = [cell for cell in small.cells if cell.key in run]
-    methods = [method for method in small.methods if method.name in {key[1] for key in run}]
-    return replace(small, cells=cells, methods=methods)
+    return small.with_cells([cell for cell in small.cells if cell.key in run])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,11 +14,18 @@ from haarpool._progress import ProgressOption, show_progress
 from haarpool._validate import whole_number
 from haarpool.datasets.locations import REMEDY, find_dataset
 from haarpool.errors import HaarPoolError
-from haarpool.experiments.execution import remove_empty
-from haarpool.experiments.lines import Key, Line, ResultLines, current_lines, missing_trials
+from haarpool.experiments.checkpoints import remove_empty
+from haarpool.experiments.lines import (
+    Line,
+    ResultLines,
+    current_lines,
+    is_good,
+    make_folder,
+    missing_trials,
+)
 from haarpool.experiments.processes import Died, run_in_processes
 from haarpool.experiments.table import TABLES, Table, Trial, find_table
-from haarpool.experiments.trainers import new_line, train_trial
+from haarpool.experiments.trials import TrialRunner, new_line
 from haarpool.training.devices import find_device
 
 MAX_JOBS, MAX_REPEATS = 256, 1000
@@ -39,30 +45,16 @@ class Summary(NamedTuple):
     failed: int
 
 
-class RunOptions(NamedTuple):
-    """How trials are run; no result depends on it but by the device.
-
-    Attributes:
-        jobs: Number of processes, which share the cores or the GPU.
-        device: Name of the device.
-        root: Folder of datasets.
-        retry: Try failed trials again.
-        progress: True shows a progress bar, False hides it, `None` shows it on a terminal; a
-            function is called with a line of text every 30 seconds.
-    """
-
-    jobs: int = 1
-    device: str = "auto"
-    root: str | None = None
-    retry: bool = False
-    progress: ProgressOption = None
-
-
 def run_table(
     table: Table,
     folder: Path,
     repeats: int,
-    options: RunOptions,
+    *,
+    jobs: int = 1,
+    device: str = "auto",
+    root: str | None = None,
+    retry: bool = False,
+    progress: ProgressOption = None,
     show: Callable[[str], object] = print,
 ) -> Summary:
     """Train what is missing of a table; write a line as soon as a trial ends.
@@ -73,42 +65,48 @@ def run_table(
         table: The table.
         folder: Folder of results.
         repeats: Number of trials of each cell.
-        options: How they are run.
+        jobs: Number of processes, which share the cores or the GPU.
+        device: Name of the device; no result depends on the other options.
+        root: Folder of datasets.
+        retry: Try failed trials again.
+        progress: True shows a progress bar, False hides it, `None` shows it on a terminal; a
+            function is called with a line of text every 30 seconds.
         show: Is called with a line of text about each trial.
     """
     whole_number("repeats", repeats, 1, MAX_REPEATS)
-    whole_number("n_jobs", options.jobs, 1, MAX_JOBS)
+    whole_number("n_jobs", jobs, 1, MAX_JOBS)
     results = ResultLines(folder, table.name)
-    trials = missing_trials(table, current_lines(table, results.read()), repeats, options.retry)
-    summary = Summary(len(table.trials(repeats)) - len(trials), 0, 0)
-    trials, known = _split_known(trials, folder)
+    missing = missing_trials(table, current_lines(table, results.read()), repeats, retry)
+    trials, known = _split_known(missing, folder)
     # Errors before the work.
-    device = find_device(options.device)
+    on_gpu = find_device(device).type != "cpu"
     for dataset in dict.fromkeys(trial.cell.dataset for trial in trials):
-        _check_dataset(dataset, options.root)
-    results.make_folder()
+        _check_dataset(dataset, root)
+    make_folder(results.folder)
     for line in known:
         results.append(line)
         show(f"{describe_line(line)}, copied from {line['copied_from']}")
-    summary = summary._replace(skipped=summary.skipped + len(known))
-    train = partial(_train, root=options.root, device=options.device, results=folder)
-    # After an error of a GPU all further calls in the same process fail.
-    is_broken = _is_failed if device.type != "cpu" else lambda line: False
-    jobs = min(options.jobs, len(trials)) or 1
-    shown = show_progress(
-        options.progress, table.name, "trials", len(trials), smoothing=0.1, leave=True
+    count = {"ok": 0, "failed": 0}
+    calls = run_in_processes(
+        TrialRunner(device, root, folder),
+        trials,
+        min(jobs, len(trials)) or 1,
+        # After an error of a GPU all further calls in the same process fail.
+        is_broken=lambda line: on_gpu and not is_good(line),
     )
-    with shown as update, closing(run_in_processes(train, trials, jobs, is_broken)) as ended:
+    bar = show_progress(progress, table.name, "trials", len(trials), smoothing=0.1, leave=True)
+    with bar as update, closing(calls) as ended:
         for trial, result in ended:
-            line = _line_of_dead(trial, result, options) if isinstance(result, Died) else result
+            line = result
+            if isinstance(result, Died):
+                line = new_line(trial, device) | {"reason": f"its process {result}"}
             results.append(line)
-            is_ok = line["status"] == "ok"
-            summary = Summary(summary.skipped, summary.ok + is_ok, summary.failed + (not is_ok))
+            count[line["status"]] += 1
             update(1)
             with tqdm.external_write_mode():
                 show(describe_line(line))
     remove_empty(folder)
-    return summary
+    return Summary(len(table.trials(repeats)) - len(trials), **count)
 
 
 def _check_dataset(dataset: str, root: str | None) -> None:
@@ -125,49 +123,27 @@ def _split_known(trials: list[Trial], folder: Path) -> tuple[list[Trial], list[L
     The default network, for example, is a row of Table 1 and of the ablation.
     """
     others = [
-        (table, current_lines(table, ResultLines(folder, table.name).read()))
+        (cell, lines, f"{table.name}/{cell.method}")
         for table in map(find_table, TABLES)
+        for lines in [current_lines(table, ResultLines(folder, table.name).read())]
+        for cell in table.cells
     ]
     rest, known = [], []
     for trial in trials:
-        line = next((line for one in others if (line := _line_of_twin(trial, *one))), None)
-        if line is None:
-            rest.append(trial)
-        else:
-            known.append(line | {"method": trial.cell.method})
-    return rest, known
-
-
-def _line_of_twin(trial: Trial, table: Table, lines: dict[Key, Line]) -> Line | None:
-    """Return the line of a cell of a table that trains the same, if it ended well."""
-    for cell in table.cells:
-        if replace(cell, method=trial.cell.method) == trial.cell:
+        for cell, lines, source in others:
             line = lines.get((*cell.key, trial.seed))
-            if line is not None and line["status"] == "ok":
-                return line | {"copied_from": f"{table.name}/{cell.method}"}
-    return None
-
-
-def _train(trial: Trial, root: str | None, device: str, results: Path) -> Line:
-    import torch
-
-    torch.set_num_threads(1)
-    return train_trial(trial, root, device, results)
-
-
-def _is_failed(line: Line) -> bool:
-    return bool(line["status"] != "ok")
-
-
-def _line_of_dead(trial: Trial, died: Died, options: RunOptions) -> Line:
-    killed = " (killed, often for memory)" if died.exit_code == -9 else ""
-    reason = f"its process ended with code {died.exit_code}{killed}"
-    return new_line(trial, options.device) | {"reason": reason}
+            is_same = replace(cell, method=trial.cell.method) == trial.cell
+            if is_same and line is not None and is_good(line):
+                known.append(line | {"method": trial.cell.method, "copied_from": source})
+                break
+        else:
+            rest.append(trial)
+    return rest, known
 
 
 def describe_line(line: Line) -> str:
     """Return a line for the terminal."""
     name = f"{line['dataset']} {line['method']} {line['protocol']} {line['seed']}"
-    if line["status"] != "ok":
+    if not is_good(line):
         return f"{name}: failed, {line['reason']}"
     return f"{name}: {line['metric']} {line['value']:.4f} ({line.get('seconds') or 0:.1f} s)"

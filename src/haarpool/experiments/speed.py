@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from haarpool._numbers import DASH
 from haarpool.errors import HaarPoolError
-from haarpool.experiments.document import DASH, Grid, Heading, Paragraph, Part, Picture
+from haarpool.experiments.document import Grid, Part
 from haarpool.experiments.published import PROPERTIES, PROPERTY_NAMES
 
 PARTS = ("timing", "growth", "memory")  # of `haarpool bench`
@@ -76,31 +77,40 @@ class Benchmark(NamedTuple):
         """Parts of `haarpool bench` that were measured; the line of one that failed has no case."""
         return {line["part"] for line in self.lines if line["case"]}
 
-    def times(self, mode: str) -> dict[str, dict[int, float | None]]:
-        """Return median times in ms by layer and number of nodes; None if it was left out."""
-        result: dict[str, dict[int, float | None]] = {}
-        for line in self.lines:
-            case = line["case"]
-            is_wanted = "layer" in case and (case.get("mode"), case.get("way")) == (mode, "eager")
-            if line["part"] == "timing" and is_wanted:
-                result.setdefault(case["layer"], {})[case["nodes"]] = line["median_ms"]
-        return result
+    @property
+    def layers(self) -> list[str]:
+        """The pooling layers that were timed."""
+        return list(self.find("timing", "layer"))
 
-    def memory(self, layer: str) -> dict[int, float | None]:
-        """Return the peak memory of a layer by number of nodes, in multiples of its input."""
+    def find(self, part: str, key: str, **case: object) -> dict[Any, Mapping[str, Any]]:
+        """Return the lines of a part by one key of their cases.
+
+        Args:
+            part: The part.
+            key: The key.
+            **case: What others must be.
+        """
         return {
-            line["case"]["nodes"]: line["value"]
+            line["case"][key]: line
             for line in self.lines
-            if line["part"] == "memory" and line["case"].get("layer") == layer
+            if line["part"] == part
+            and key in line["case"]
+            and all(line["case"].get(name) == value for name, value in case.items())
         }
+
+    def times(self, mode: str, layer: str) -> dict[int, float | None]:
+        """Return median times of a layer in ms by number of nodes; None if it was left out."""
+        lines = self.find("timing", "nodes", layer=layer, mode=mode, way="eager")
+        return {nodes: line["median_ms"] for nodes, line in lines.items()}
 
     def properties(self, layer: str) -> list[str]:
         """Return the exponents of time and memory, and the memory at the largest size."""
-        times, memory = self.times("forward").get(layer, {}), self.memory(layer)
+        lines = self.find("memory", "nodes", layer=layer)  # in multiples of the input
+        memory = {nodes: line["value"] for nodes, line in lines.items()}
         # The size of the input is proportional to the number of nodes.
         peaks = {nodes: value and nodes * value for nodes, value in memory.items()}
         largest = memory[max(memory)] if memory else None
-        return [exponent(times), exponent(peaks), _number(largest)]
+        return [exponent(self.times("forward", layer)), exponent(peaks), _number(largest)]
 
 
 def read_benchmarks(folder: Path, *, quick: bool = False) -> list[Benchmark]:
@@ -110,15 +120,14 @@ def read_benchmarks(folder: Path, *, quick: bool = False) -> list[Benchmark]:
     return [one for one in chosen if "timing" in one.parts]
 
 
-def _read_line(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the report reads of a line."""
+def _read_line(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a line whose values have the types that the report reads."""
     case = dict(line["case"])
     if "layer" in case:
         case |= {"layer": str(case["layer"]), "nodes": int(case["nodes"])}
-    value, median = (
-        one if one is None else float(one) for one in (line["value"], line.get("median_ms"))
-    )
-    return {"part": str(line["part"]), "case": case, "value": value, "median_ms": median}
+    numbers = {"value": line["value"], "median_ms": line.get("median_ms")}
+    floats = {name: None if one is None else float(one) for name, one in numbers.items()}
+    return {**line, "part": str(line["part"]), "case": case, **floats}
 
 
 def exponent(values: Mapping[int, float | None]) -> str:
@@ -145,22 +154,21 @@ def exponent(values: Mapping[int, float | None]) -> str:
 
 def speed_parts(benchmarks: Sequence[Benchmark]) -> Iterator[Part]:
     """Yield the part of the report on speed."""
-    yield Heading(2, "Timing of pooling layers")
-    yield Paragraph(TIMING_TEXT)
+    yield "## Timing of pooling layers"
+    yield TIMING_TEXT
     for one in benchmarks:
-        yield Heading(3, one.device)
+        yield f"### {one.device}"
         if one.path.with_suffix(".png").exists():
-            yield Picture(f"{one.path.stem}.png", f"Benchmarks on {one.device}")
+            yield f"![Benchmarks on {one.device}]({one.path.stem}.png)"
         for mode in MODES:
-            times = one.times(mode)
+            times = {layer: one.times(mode, layer) for layer in one.layers}
             sizes = sorted({nodes for layer in times.values() for nodes in layer})
             rows = [[name, *(_ms(layer.get(n)) for n in sizes)] for name, layer in times.items()]
-            yield Grid(
-                f"{mode}, ms, {one.device}.", ["Layer", *(f"{n} nodes" for n in sizes)], rows
-            )
-    yield Heading(2, "Properties of pooling methods")
-    yield Paragraph(PROPERTY_TEXT)
-    yield Paragraph(LAYER_TEXT)
+            header = ["Layer", *(f"{n} nodes" for n in sizes)]
+            yield Grid(f"{mode}, ms, {one.device}.", header, rows)
+    yield "## Properties of pooling methods"
+    yield PROPERTY_TEXT
+    yield LAYER_TEXT
     rows = [
         [name, paper.time, paper.space, *("yes" if x in paper.has else "" for x in PROPERTY_NAMES)]
         for name, paper in PROPERTIES.items()

@@ -64,6 +64,11 @@ class Estimate(NamedTuple):
         half = float(student.ppf(0.975, n - 1)) * std * (1 / n + overlap) ** 0.5
         return cls(mean, std, half, n, n)
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The ends of the 95 % interval."""
+        return self.mean - self.half, self.mean + self.half
+
     def contains(self, value: float) -> bool:
         """Return whether a value is in the interval."""
         return abs(value - self.mean) <= self.half

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Any, NamedTuple
 
+from haarpool._numbers import mean_and_std
 from haarpool.errors import HaarPoolError
 
 # The names of the tables are arguments of the shell, which imports nothing else.
@@ -22,8 +24,8 @@ NO_POOLING = "-no-pooling"  # end of the name of a row that is another one witho
 QUICK_REPEATS, QUICK_EPOCHS = 2, 3
 
 
-class Method(NamedTuple):
-    """A row of a table.
+class Row(NamedTuple):
+    """A row of a table: a method.
 
     Attributes:
         name: Its name for the shell and the lines.
@@ -52,7 +54,7 @@ class Published(NamedTuple):
     mark: str = ""
 
     def __str__(self) -> str:
-        return f"{self.value:.1f}{self.mark}" + (f" ± {self.std:.1f}" if self.std else "")
+        return mean_and_std(self.value, self.std, mark=self.mark)
 
 
 @dataclass(frozen=True)
@@ -61,33 +63,32 @@ class Cell:
 
     Attributes:
         dataset: Name of the dataset.
-        method: Name of the method.
+        method: Name of the row.
         protocol: One of `PROTOCOLS`.
-        settings: Settings of `RunConfig`, or parameters of another trainer.
-        trainer: "network", "network_parts" for one with scores of all parts, or another name in
-            `trainers.TRAINERS`.
+        settings: Settings of `RunConfig`, or parameters of another learner.
+        learner: "network", or another name in `learners.LEARNERS`.
+        with_parts: Score also the training part, and test graphs by size.
     """
 
     dataset: str
     method: str
     protocol: str
     settings: Mapping[str, Any]
-    trainer: str = "network"
+    learner: str = "network"
+    with_parts: bool = False
 
     @property
     def is_network(self) -> bool:
         """Whether the settings are those of `RunConfig`."""
-        return self.trainer.startswith("network")
+        return self.learner == "network"
 
     @property
     def networks(self) -> dict[str, Cell]:
         """Cells of the kinds of networks of a mixture, each with several members; {} for others."""
-        if "networks" not in self.settings:
-            return {}
-        members = {"ensemble": self.settings["members"]}
+        members = {"ensemble": self.settings.get("members")}
         return {
-            name: replace(self, settings={**settings, **members}, trainer="network")
-            for name, settings in self.settings["networks"].items()
+            name: replace(self, settings={**settings, **members}, learner="network")
+            for name, settings in self.settings.get("networks", {}).items()
         }
 
     @property
@@ -100,6 +101,14 @@ class Cell:
     def key(self) -> tuple[str, str, str]:
         """Dataset, method and protocol, which are unique in a table."""
         return self.dataset, self.method, self.protocol
+
+    def shortened(self) -> Cell:
+        """Return the cell with few epochs."""
+        few = {"epochs": QUICK_EPOCHS}
+        if self.networks:
+            networks = {name: {**one, **few} for name, one in self.settings["networks"].items()}
+            return replace(self, settings={**self.settings, "members": 2, "networks": networks})
+        return replace(self, settings={**self.settings, **few}) if self.is_network else self
 
 
 class Trial(NamedTuple):
@@ -122,7 +131,7 @@ class Table:
         name: One of `TABLES`.
         title: Its title in the report.
         text: How it is measured, in a few sentences.
-        methods: Its rows, in the order of the report.
+        rows: Its rows, in the order of the report.
         cells: What is trained, in the order in which it is run.
         reference: The method that the others are compared with.
         published: Published numbers by row of the paper and dataset.
@@ -134,7 +143,7 @@ class Table:
     name: str
     title: str
     text: str
-    methods: Sequence[Method]
+    rows: Sequence[Row]
     cells: Sequence[Cell]
     reference: str
     published: Mapping[str, Mapping[str, Published]] = field(default_factory=dict)
@@ -143,15 +152,19 @@ class Table:
     quick: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        """Check that cells are unique and that their methods exist."""
-        keys = [cell.key for cell in self.cells]
-        assert len(set(keys)) == len(keys)
-        assert {cell.method for cell in self.cells} == {method.name for method in self.methods}
+        """Check that cells are unique and that their rows exist."""
+        assert len({cell.key for cell in self.cells}) == len(self.cells)
+        assert {cell.method for cell in self.cells} == {row.name for row in self.rows}
 
     @property
     def datasets(self) -> list[str]:
         """The columns."""
         return list(dict.fromkeys(cell.dataset for cell in self.cells))
+
+    def with_cells(self, cells: Sequence[Cell]) -> Table:
+        """Return the table with some cells and their rows."""
+        kept = {cell.method for cell in cells}
+        return replace(self, cells=cells, rows=[row for row in self.rows if row.name in kept])
 
     def select(
         self,
@@ -168,39 +181,24 @@ class Table:
         """
         chosen = list(self.cells)
         for kind, names in (("dataset", datasets), ("method", methods), ("protocol", protocols)):
-            known = dict.fromkeys(getattr(cell, kind) for cell in self.cells)
-            lower = {name.lower(): name for name in known}
-            wanted = set()
-            for name in names:
-                if name.lower() not in lower:
-                    raise HaarPoolError(
-                        f"a {kind} of {self.name}: {', '.join(known)}", name, "choose some of these"
-                    )
-                wanted.add(lower[name.lower()])
-            chosen = [cell for cell in chosen if not wanted or getattr(cell, kind) in wanted]
+            known = {getattr(cell, kind).lower(): getattr(cell, kind) for cell in self.cells}
+            wanted = {name.lower(): name for name in names}
+            if unknown := [name for lower, name in wanted.items() if lower not in known]:
+                expected = f"a {kind} of {self.name}: {', '.join(known.values())}"
+                raise HaarPoolError(expected, unknown[0], "choose some of these")
+            if wanted:
+                chosen = [cell for cell in chosen if getattr(cell, kind).lower() in wanted]
         if not chosen:
             raise HaarPoolError(
                 f"a cell of {self.name}",
                 "none with these datasets, methods and protocols",
                 "list all cells",
             )
-        kept = {cell.method for cell in chosen}
-        rows = [method for method in self.methods if method.name in kept]
-        return replace(self, cells=chosen, methods=rows)
+        return self.with_cells(chosen)
 
     def shortened(self) -> Table:
         """Return the table with few epochs."""
-
-        def short(cell: Cell) -> Mapping[str, Any]:
-            few = {"epochs": QUICK_EPOCHS}
-            if cell.networks:
-                networks = cell.settings["networks"].items()
-                short_networks = {name: {**one, **few} for name, one in networks}
-                return {**cell.settings, "members": 2, "networks": short_networks}
-            return {**cell.settings, **few} if cell.is_network else cell.settings
-
-        cells = [replace(cell, settings=short(cell)) for cell in self.cells]
-        return replace(self, cells=cells)
+        return replace(self, cells=[cell.shortened() for cell in self.cells])
 
     def trials(self, repeats: int) -> list[Trial]:
         """Return all trials, in the order in which they are run."""
@@ -209,7 +207,23 @@ class Table:
 
 def find_table(name: str) -> Table:
     """Return a table by its name."""
-    from importlib import import_module
-
     table: Table = import_module(f"haarpool.experiments.{name}").TABLE
     return table
+
+
+def replace_pooling(arch: str, pooling: str = "", readout: str = "") -> str:
+    """Return an architecture with another pooling and the same convolutions and linear layers.
+
+    Args:
+        arch: Architecture with HP.
+        pooling: Token that takes the place of each HP; "" leaves it out.
+        readout: Token of a global readout before the linear layers; "" for a pooling that leaves
+            one node per graph.
+
+    Example:
+        >>> replace_pooling("2GC8-HP-GC8-HP-FC8", "SP", "AP"), replace_pooling("GC8-HP-FC8", "EIG")
+        ('2GC8-SP-GC8-SP-AP-FC8', 'GC8-EIG-FC8')
+    """
+    blocks = [pooling if block == "HP" else block for block in arch.split("-")]
+    end = next((i for i, block in enumerate(blocks) if "FC" in block), len(blocks))
+    return "-".join(filter(None, [*blocks[:end], readout, *blocks[end:]]))

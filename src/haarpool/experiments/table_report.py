@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from haarpool.experiments.document import DASH, Grid, Heading, Items, Paragraph, Part, Picture
+from haarpool._numbers import DASH, fixed, mean_and_std
+from haarpool.experiments.document import Grid, Part
 from haarpool.experiments.figure import draw_history
-from haarpool.experiments.lines import Line, current_lines, only
+from haarpool.experiments.lines import Line, current_lines, is_good
 from haarpool.experiments.statistics import Estimate, estimate, paired_difference
 from haarpool.experiments.table import NO_POOLING, REPEATS, Cell, Published, Table
 
@@ -26,13 +27,13 @@ class TableReport:
 
     def __init__(self, table: Table, lines: Sequence[Line], repeats: int = REPEATS) -> None:
         self.table, self.repeats = table, repeats
-        self.titles = {method.name: method.title for method in table.methods}
+        self.titles = {row.name: row.title for row in table.rows}
         current = current_lines(table, lines)
         self.outdated = len(lines) - len(current)
         self.lines: dict[tuple[str, str, str], list[Line]] = defaultdict(list)
         for key in sorted(current):
             self.lines[key[:3]].append(current[key])
-        measured = {line["metric"] for line in only(current.values(), "ok")}
+        measured = {line["metric"] for line in current.values() if is_good(line)}
         self.is_accuracy = measured <= {"accuracy"}
 
     def parts(self, folder: Path) -> Iterator[Part]:
@@ -41,30 +42,28 @@ class TableReport:
         Args:
             folder: Folder of the report, to which a figure is written.
         """
-        yield Heading(2, self.table.title)
-        yield Paragraph(self.table.text)
+        yield f"## {self.table.title}"
+        yield self.table.text
         yield self.overview()
         if (gains := self.pooling_gains()).rows:
             yield gains
         if histories := self.histories():
             name = f"{self.table.name}.png"
             draw_history(histories, folder / name)
-            yield Picture(name, "Mean and standard deviation over the splits, epoch by epoch")
+            yield f"![Mean and standard deviation over the splits, epoch by epoch]({name})"
         for dataset in self.table.datasets:
-            grid = self.details(dataset)
-            if grid.rows:
-                yield Heading(3, dataset)
-                yield grid
-        yield Heading(3, "Methods")
-        yield Items([f"{m.title} (`{m.name}`). {m.note}".strip() for m in self.table.methods])
-        if constant := list(self.constant()):
-            yield Heading(3, "Networks that predict one class for all test graphs")
-            yield Items(constant)
-        if mixed := list(self.mixed()):
-            yield Heading(3, "Trials on different machines")
-            yield Items(mixed)
-        yield Heading(3, "Missing and failed")
-        yield Items(list(self.gaps()) or ["Nothing."])
+            if (grid := self.details(dataset)).rows:
+                yield from (f"### {dataset}", grid)
+        notes = [f"{x.title} (`{x.name}`). {x.note}".strip() for x in self.table.rows]
+        lists = {
+            "Methods": notes,
+            "Networks that predict one class for all test graphs": list(self.constant()),
+            "Trials on different machines": list(self.mixed()),
+            "Missing and failed": list(self.gaps()) or ["Nothing."],
+        }
+        for heading, items in lists.items():
+            if items:
+                yield from (f"### {heading}", items)
 
     @property
     def columns(self) -> list[tuple[str, str]]:
@@ -73,25 +72,26 @@ class TableReport:
 
     def ok(self, dataset: str, method: str, protocol: str) -> list[Line]:
         """Return the lines of a cell that ended well."""
-        return only(self.lines[dataset, method, protocol], "ok")
+        return list(filter(is_good, self.lines[dataset, method, protocol]))
 
     def overview(self) -> Grid:
         """Return the table in the form of the paper: a row per method."""
         protocol = self.table.cells[0].protocol
         keys = {cell.key for cell in self.table.cells}
         rows = []
-        for method in self.table.methods:
+        for row in self.table.rows:
             texts = []
             for dataset, part in self.columns:
-                if (dataset, method.name, protocol) not in keys:
+                key = (dataset, row.name, protocol)
+                if key not in keys:
                     texts.append("")
                     continue
-                text = "failed" if self.lines[dataset, method.name, protocol] else DASH
-                if lines := self.ok(dataset, method.name, protocol):
+                text = "failed" if self.lines[key] else DASH
+                if lines := self.ok(*key):
                     text = self.spread(estimate(lines, part))
-                published = self.published(method.published, part or dataset)
+                published = self.published(row.published, part or dataset)
                 texts.append(text + (f" [{published}]" if published else ""))
-            rows.append([method.title, *texts])
+            rows.append([row.title, *texts])
         unit = "trials" if protocol == "given" else "splits"
         caption = (
             f"Mean ± standard deviation over the {unit} (protocol {protocol}, {self.repeats} "
@@ -102,19 +102,18 @@ class TableReport:
 
     def pooling_gains(self) -> Grid:
         """Return the differences to the same networks without pooling."""
-        protocols = dict.fromkeys(cell.protocol for cell in self.table.cells)
         rows = []
-        for method in self.table.methods:
-            for protocol in protocols:
+        for row in self.table.rows:
+            for protocol in dict.fromkeys(cell.protocol for cell in self.table.cells):
                 texts = []
                 for dataset, part in self.columns:
-                    lines = self.ok(dataset, method.name, protocol)
-                    others = self.ok(dataset, method.name + NO_POOLING, protocol)
+                    lines = self.ok(dataset, row.name, protocol)
+                    others = self.ok(dataset, row.name + NO_POOLING, protocol)
                     gain = paired_difference(lines, others, part)
                     gain = gain and gain.scaled(1 if self.is_accuracy else -1)
                     texts.append(self.difference(gain))
                 if set(texts) != {DASH}:
-                    rows.append([method.title, protocol, *texts])
+                    rows.append([row.title, protocol, *texts])
         caption = (
             "What pooling adds: mean difference to the same without pooling over the same splits, "
             "and its 95 % interval; above zero, pooling is better. Nested selection without "
@@ -137,28 +136,21 @@ class TableReport:
         """Return everything about one dataset."""
         reference = self.table.reference
         rows = []
-        for method in self.table.methods:
+        for row in self.table.rows:
             for cell in self.table.cells:
                 lines = self.ok(*cell.key)
-                if (cell.dataset, cell.method) != (dataset, method.name) or not lines:
+                if (cell.dataset, cell.method) != (dataset, row.name) or not lines:
                     continue
-                value = estimate(lines)
-                difference = None
-                if method.name != reference:
+                value, difference = estimate(lines), None
+                if row.name != reference:
                     others = self.ok(dataset, reference, cell.protocol)
                     difference = paired_difference(lines, others)
-                published = self.published(method.published, dataset)
-                rows.append(
-                    [
-                        method.title,
-                        cell.protocol,
-                        f"{value.splits}",
-                        self.mean_and_std(value),
-                        self.interval(value),
-                        self.difference(difference),
-                        _compare(self.scaled(value), published),
-                    ]
-                )
+                published = self.published(row.published, dataset)
+                rows.append([
+                    row.title, cell.protocol, f"{value.splits}", self.mean_and_std(value),
+                    self.interval(value), self.difference(difference),
+                    _compare(self.scaled(value), published),
+                ])  # fmt: skip
         header = ["Method", "Protocol", "n", "Mean ± std", "95 % interval"]
         header += [f"Difference to {self.titles.get(reference, reference)}", "Published"]
         return Grid(f"{dataset}: all methods and protocols.", header, rows)
@@ -166,7 +158,7 @@ class TableReport:
     def constant(self) -> Iterator[str]:
         """Yield the splits on which a network learnt nothing."""
         for cell in self.table.cells:
-            if lines := [line for line in self.ok(*cell.key) if predicts_one_class(line)]:
+            if lines := list(filter(predicts_one_class, self.ok(*cell.key))):
                 yield f"{self.name(cell)}: {_splits(lines)}."
 
     def mixed(self) -> Iterator[str]:
@@ -177,8 +169,7 @@ class TableReport:
             num_chains = _num_sets_of_chains(lines)
             if len(devices) > 1 or num_chains > 1:
                 texts = [f"{name} {count}" for name, count in sorted(devices.items())]
-                if num_chains > 1:
-                    texts.append(f"{num_chains} sets of chains")
+                texts += [f"{num_chains} sets of chains"] * (num_chains > 1)
                 yield f"{self.name(cell)}: {', '.join(texts)}."
 
     def gaps(self) -> Iterator[str]:
@@ -197,11 +188,12 @@ class TableReport:
         if self.outdated:
             yield f"Lines of other settings, or replaced by later ones, left out: {self.outdated}."
 
-    def failures(self, cell: Cell, lines: Sequence[Line]) -> Iterator[str]:
+    def failures(self, cell: Cell, lines: Iterable[Line]) -> Iterator[str]:
         """Yield the splits that failed; those whose reasons differ by numbers alone together."""
         failed: dict[str, list[Line]] = defaultdict(list)
-        for line in only(lines, "failed"):
-            failed[re.sub(r"\d[\d.,]*", "", str(line.get("reason")))].append(line)
+        for line in lines:
+            if not is_good(line):
+                failed[re.sub(r"\d[\d.,]*", "", str(line.get("reason")))].append(line)
         for same in failed.values():
             first = ", the first one" if len(same) > 1 else ""
             yield f"{self.name(cell)}, {_splits(same)} failed{first}: {same[0].get('reason')}"
@@ -218,22 +210,20 @@ class TableReport:
         """Return a result in the units of the paper: accuracies in per cent."""
         return value.scaled(100.0) if self.is_accuracy else value
 
-    def digits(self, value: Estimate) -> int:
+    def decimals(self, value: Estimate) -> int:
         """Return the number of decimals of a result or difference: two for errors below 10."""
         return 1 if self.is_accuracy or abs(value.mean) >= 10 else 2
 
     def mean_and_std(self, value: Estimate) -> str:
         """Format a mean and its standard deviation."""
-        digits, value = self.digits(value), self.scaled(value)
-        return f"{format_number(value.mean, digits)} ± {format_number(value.std, digits)}"
+        scaled = self.scaled(value)
+        return mean_and_std(scaled.mean, scaled.std, self.decimals(value))
 
     def interval(self, value: Estimate) -> str:
         """Format an interval."""
         if math.isnan(value.half):
             return DASH
-        digits, value = self.digits(value), self.scaled(value)
-        ends = (value.mean - value.half, value.mean + value.half)
-        return " to ".join(format_number(end, digits) for end in ends)
+        return " to ".join(fixed(x, self.decimals(value)) for x in self.scaled(value).interval)
 
     def spread(self, value: Estimate) -> str:
         """Format a result for the overview, with its number of splits if trials are missing."""
@@ -244,12 +234,12 @@ class TableReport:
         """Format a paired difference, with its number of splits if trials are missing."""
         if value is None:
             return DASH
-        mean = format_number(self.scaled(value).mean, self.digits(value), sign="+")
+        mean = fixed(self.scaled(value).mean, self.decimals(value), sign="+")
         count = "" if value.trials == self.repeats else f", n = {value.splits}"
         return f"{mean} ({self.interval(value)}{count})"
 
 
-def _num_sets_of_chains(lines: Sequence[Line]) -> int:
+def _num_sets_of_chains(lines: Iterable[Line]) -> int:
     """Return how many different chains the same networks have; of several kinds, the most."""
     hashes = defaultdict(set)
     for line in lines:
@@ -259,8 +249,7 @@ def _num_sets_of_chains(lines: Sequence[Line]) -> int:
 
 
 def _splits(lines: Sequence[Line]) -> str:
-    numbers = [str(line["seed"]) for line in lines]
-    return f"split{'s' * (len(numbers) > 1)} {', '.join(numbers)}"
+    return f"split{'s' * (len(lines) > 1)} {', '.join(str(line['seed']) for line in lines)}"
 
 
 def predicts_one_class(line: Line) -> bool:
@@ -278,24 +267,6 @@ def predicts_one_class(line: Line) -> bool:
     num_classes = round(1 / recall)
     f1 = 2 * share / (1 + share) / num_classes
     return math.isclose(recall * num_classes, 1) and math.isclose(scores["f1"], f1)
-
-
-def format_number(value: float, digits: int = 1, sign: str = "") -> str:
-    """Format a number; zero has no sign, and NaN is a dash.
-
-    Args:
-        value: The number.
-        digits: Number of decimals.
-        sign: "+" to show the sign of positive numbers.
-
-    Example:
-        >>> [format_number(value, sign="+") for value in (1.26, -0.04, -0.06)]
-        ['+1.3', '0.0', '-0.1']
-    """
-    if math.isnan(value):
-        return DASH
-    text = f"{value:{sign}.{digits}f}"
-    return text if float(text) else f"{0:.{digits}f}"
 
 
 def _compare(ours: Estimate, published: Published | None) -> str:

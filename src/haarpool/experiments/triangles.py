@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from haarpool.experiments.published import TRIANGLES
-from haarpool.experiments.table import Cell, Method, Table
+from haarpool.experiments.table import Cell, Row, Table
 from haarpool.training.presets import BEST, preset
 
 DATASET = "TRIANGLES"
@@ -24,7 +24,7 @@ SUM: dict[str, Any] = {
 FLAT = SUM | {"arch": "haarsum:levels=0"}
 
 
-def _grid(levels: int) -> dict[str, Any]:
+def _nested(levels: int) -> dict[str, Any]:
     """Return the kinds of networks among which the validation part chooses, one of each."""
     one = SUM | {"arch": f"haarsum:levels={levels}"}
     networks = {
@@ -38,35 +38,35 @@ def _grid(levels: int) -> dict[str, Any]:
 SAG, TWO, ONE = "GIN64-SP-GIN64-SP-GIN64-MP", "GIN64-HP-GIN64-HP-GIN64-MP", "GIN64-HP-2GIN64-MP"
 SAG_ROW, TWO_ROW, ONE_ROW = TRIANGLES  # the rows of the paper, in its order
 
-METHODS: dict[Method, dict[str, Any]] = {
-    Method("haarpool-2", TWO_ROW, "As published, without weight decay and dropout, which the paper "
-           "does not name here. One trial with those of Table 1 came first: 41 % of the training "
-           "and 28 % of the test part.", TWO_ROW): PAPER | {"arch": TWO},
-    Method("haarpool-1", ONE_ROW, "As the row above.", ONE_ROW): PAPER | {"arch": ONE},
-    Method("sagpool", SAG_ROW, "As the rows above.", SAG_ROW): PAPER | {"arch": SAG},
-    Method("haarpool-2-vertex", f"{TWO_ROW}, vertex domain", "As the first row, but rows of "
-           "pooled features are clusters, not coefficients, as the coarse edges expect. Added "
-           "after the results of the first row were seen."): (
+ROWS: dict[Row, dict[str, Any]] = {
+    Row("haarpool-2", TWO_ROW, "As published, without weight decay and dropout, which the paper "
+        "does not name here. One trial with those of Table 1 came first: 41 % of the training "
+        "and 28 % of the test part.", TWO_ROW): PAPER | {"arch": TWO},
+    Row("haarpool-1", ONE_ROW, "As the row above.", ONE_ROW): PAPER | {"arch": ONE},
+    Row("sagpool", SAG_ROW, "As the rows above.", SAG_ROW): PAPER | {"arch": SAG},
+    Row("haarpool-2-vertex", f"{TWO_ROW}, vertex domain", "As the first row, but rows of "
+        "pooled features are clusters, not coefficients, as the coarse edges expect. Added "
+        "after the results of the first row were seen."): (
         PAPER | {"arch": TWO, "domain": "vertex"}),
-    Method("best", "HaarSumNet, walks", "Features: degree, and return probabilities of random "
-           "walks, of which those of three steps go around triangles: they nearly give the answer. "
-           "Chosen by one validation score, not in the lines. The rows of the paper, those of "
-           "CHEB and the default have degrees alone."): SUM,
-    Method("best-no-pooling", "HaarSumNet, walks, without pooling",
-           "The same network with 0 levels: what pooling adds."): FLAT,
-    Method("best-nested", "haarpool, nested selection",
-           "Chosen anew for each seed: one HaarSumNet of each kind (walks as features; the same, "
-           "128 wide; degrees alone) trains, and of the kinds and all their mixtures the one with "
-           "the lowest log loss in the validation part is taken. Declared after the results of "
-           "HaarSumNet were seen."): _grid(levels=2),
-    Method("best-nested-no-pooling", "haarpool, nested selection without pooling",
-           "The same selection among networks with 0 levels."): _grid(levels=0),
-    Method("cheb", "3CHEB-HP-CHEB-SUM", "Late pooling, vertex domain, 50 epochs. Chosen among "
-           "prototypes whose test results were looked at."): (
+    Row("best", "HaarSumNet, walks", "Features: degree, and return probabilities of random "
+        "walks, of which those of three steps go around triangles: they nearly give the answer. "
+        "Chosen by one validation score, not in the lines. The rows of the paper, those of "
+        "CHEB and the default have degrees alone."): SUM,
+    Row("best-no-pooling", "HaarSumNet, walks, without pooling",
+        "The same network with 0 levels: what pooling adds."): FLAT,
+    Row("best-nested", "haarpool, nested selection",
+        "Chosen anew for each seed: one HaarSumNet of each kind (walks as features; the same, "
+        "128 wide; degrees alone) trains, and of the kinds and all their mixtures the one with "
+        "the lowest log loss in the validation part is taken. Declared after the results of "
+        "HaarSumNet were seen."): _nested(levels=2),
+    Row("best-nested-no-pooling", "haarpool, nested selection without pooling",
+        "The same selection among networks with 0 levels."): _nested(levels=0),
+    Row("cheb", "3CHEB-HP-CHEB-SUM", "Late pooling, vertex domain, 50 epochs. Chosen among "
+        "prototypes whose test results were looked at."): (
         LATE | {"arch": "3CHEB64-HP-CHEB64-SUM"}),
-    Method("cheb-no-pooling", "4CHEB-SUM", "The same without pooling."): (
+    Row("cheb-no-pooling", "4CHEB-SUM", "The same without pooling."): (
         LATE | {"arch": "4CHEB64-SUM"}),
-    Method("default", "haarpool, default", "`haarpool train triangles`: HaarNet."): (
+    Row("default", "haarpool, default", "`haarpool train triangles`: HaarNet."): (
         {**BEST, "threads": 1}),
 }  # fmt: skip
 
@@ -77,16 +77,11 @@ TABLE = Table(
     "train, 5,000 validate, and 10,000 test, half of them of up to 25 nodes (original sizes), half "
     "larger (up to 100). The paper gives one number for the test part and says 35,000 training "
     "graphs, which do not exist.",
-    tuple(METHODS),
+    tuple(ROWS),
     [
-        Cell(
-            DATASET,
-            method.name,
-            "given",
-            settings,
-            trainer="nested_parts" if "networks" in settings else "network_parts",
-        )
-        for method, settings in METHODS.items()
+        Cell(DATASET, row.name, "given", settings, learner, with_parts=True)
+        for row, settings in ROWS.items()
+        for learner in ["nested" if "networks" in settings else "network"]
     ],
     reference="haarpool-2",
     published={row: {**parts, DATASET: parts["test"]} for row, parts in TRIANGLES.items()},

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import csv
 import math
-import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy
-import torch
-import torch_geometric
 
-import haarpool
 from haarpool._files import atomic_write
 from haarpool._text import count, safe_cells
+from haarpool._versions import find_versions
 from haarpool.datasets.splits import Split, num_folds
 from haarpool.datasets.summary import summary
 from haarpool.training.devices import device_name
@@ -25,7 +21,6 @@ from haarpool.training.trained_model import model_tensors
 
 SCORED = ("validation", "test")  # parts
 MIN_TEST_GRAPHS = 10  # with fewer, one graph changes the accuracy by more than 10 %
-_MODULES = (haarpool, torch, torch_geometric, np, scipy)  # their versions are recorded
 
 
 def describe_run(run: Run, command: str, read: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,8 +37,7 @@ def describe_run(run: Run, command: str, read: Mapping[str, Any]) -> dict[str, A
         chains = dict(run.config.chain) | network.chain_parameters | {"digest": run.chains.digest}
     return {
         "command": command,
-        "versions": {"python": platform.python_version()}
-        | {module.__name__: module.__version__ for module in _MODULES},
+        "versions": find_versions("torch", "torch_geometric", "numpy", "scipy"),
         "device": device_name(run.group.device),
         "processes": run.group.size,
         "bfloat16": run.config.precision == "bfloat16",

@@ -1,4 +1,4 @@
-"""Where a trial is trained: its device, and a folder from which it continues if it is killed."""
+"""Checkpoints of a trial, from which it continues if its process is killed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -17,59 +17,56 @@ from haarpool.training.run_folder import LOCK, RunFolder
 UNFINISHED = "unfinished"  # folder of results with the checkpoints of trials that did not end
 
 
-class Execution(NamedTuple):
-    """Where a trial is trained.
+class Checkpoints:
+    """The checkpoints of a trial.
 
-    Attributes:
-        device: Name of the device.
-        folder: Folder of its checkpoints; None keeps none.
+    Args:
+        path: Their folder; None keeps none.
     """
 
-    device: str
-    folder: Path | None = None
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
 
-    @property
-    def is_resumed(self) -> bool:
-        """Whether there are checkpoints."""
-        return self.folder is not None and any(self.folder.glob("*/*.safetensors"))
+    def __bool__(self) -> bool:
+        """Return whether there are some."""
+        return self.path is not None and any(self.path.glob("*/*.safetensors"))
 
-    def checkpoints(self, name: str) -> RunFolder | None:
+    def folder(self, name: str) -> RunFolder | None:
         """Return the folder of one of the trainings of the trial; None keeps no checkpoints."""
-        if self.folder is None:
+        if self.path is None:
             return None
-        path = self.folder / name
+        path = self.path / name
         path.mkdir(exist_ok=True)
         return RunFolder(path)
 
 
 @contextmanager
-def open_execution(device: str, results: Path | None, identity: Any) -> Iterator[Execution]:
+def open_checkpoints(results: Path | None, identity: Any) -> Iterator[Checkpoints]:
     """Keep checkpoints of a trial until it has ended, well or with an error of its own.
 
     They stay if the process is killed or interrupted. Another process that trains the same trial
     at this time keeps none.
 
     Args:
-        device: Name of the device.
         results: Folder of results; None keeps no checkpoints.
         identity: Everything that decides on the result, as plain values: other settings or another
             version do not continue from these checkpoints.
     """
     if results is None:
-        yield Execution(device)
+        yield Checkpoints()
         return
     digest = sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
-    folder = results / UNFINISHED / digest
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / LOCK)
+    path = results / UNFINISHED / digest
+    path.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path / LOCK)
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        yield Execution(device)
+        yield Checkpoints()
         return
     try:
-        yield Execution(device, folder)
-        shutil.rmtree(folder, ignore_errors=True)  # nothing reads it again
+        yield Checkpoints(path)
+        shutil.rmtree(path, ignore_errors=True)  # nothing reads it again
     finally:
         lock.release()
 

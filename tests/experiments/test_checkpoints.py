@@ -2,18 +2,18 @@
 
 import pytest
 
-from haarpool.experiments.execution import UNFINISHED, open_execution
+from haarpool.experiments.checkpoints import UNFINISHED, open_checkpoints
 from haarpool.experiments.table import Cell, Trial
-from haarpool.experiments.trainers import train_trial
-from haarpool.training import train
+from haarpool.experiments.trials import TrialRunner
+from haarpool.training import train as training
 from haarpool.training.loop import Trainer
 
 SMALL = {"arch": "GC8-HP-FC8", "epochs": 3, "batch_size": 32, "threads": 1, "monitor": "last"}
 KINDS = {"members": 2, "networks": {"one": SMALL, "other": SMALL | {"lr": 0.1}}}
-# Trainer, its settings, its number of epochs.
-TRAINERS = {
+# Learner, its settings, its number of epochs.
+LEARNERS = {
     "network": (SMALL | {"ensemble": 2}, 6),
-    "network_parts": (SMALL, 3),
+    "network with parts": (SMALL, 3),
     "mixture": (KINDS, 12),
     "nested": (KINDS | {"final_networks": 2}, 12 + 6),
 }
@@ -22,7 +22,7 @@ TRAINERS = {
 @pytest.fixture(autouse=True)
 def _environment(tmp_path, monkeypatch):
     monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(train, "SECONDS_PER_CHECKPOINT", 0.0)
+    monkeypatch.setattr(training, "SECONDS_PER_CHECKPOINT", 0.0)
 
 
 @pytest.fixture
@@ -44,16 +44,21 @@ def epochs(monkeypatch):
     return found
 
 
-def trial(trainer, seed=1, **changes):
-    settings = TRAINERS[trainer][0] | changes
-    return Trial(Cell("rings", "some", "random", settings, trainer), seed)
+def trial(name, seed=1, **changes):
+    learner, _, with_parts = name.partition(" with ")
+    settings = LEARNERS[name][0] | changes
+    return Trial(Cell("rings", "some", "random", settings, learner, bool(with_parts)), seed)
+
+
+def train(one, folder):
+    return TrialRunner("cpu", results=folder)(one)
 
 
 def interrupt(one, folder, epochs, number):
     """Train a trial until it is interrupted behind some epochs."""
     epochs.stop_at = number
     with pytest.raises(KeyboardInterrupt):
-        train_trial(one, None, "cpu", folder)
+        train(one, folder)
     assert len(list((folder / UNFINISHED).iterdir())) == 1
     epochs.stop_at = None
     epochs.clear()
@@ -64,19 +69,19 @@ def without_times(line):
     return {name: value for name, value in line.items() if name not in times}
 
 
-@pytest.mark.parametrize("trainer", TRAINERS)
-def test_an_interrupted_trial_has_the_same_line(trainer, tmp_path, epochs):
-    total = TRAINERS[trainer][1]
-    expected = train_trial(trial(trainer), None, "cpu", tmp_path)
+@pytest.mark.parametrize("name", LEARNERS)
+def test_an_interrupted_trial_has_the_same_line(name, tmp_path, epochs):
+    total = LEARNERS[name][1]
+    expected = train(trial(name), tmp_path)
     assert expected["status"] == "ok", expected["reason"]
     assert "resumed" not in expected
     for number in (1, total // 2, total - 1):
         epochs.clear()
-        interrupt(trial(trainer), tmp_path, epochs, number)
-        line = train_trial(trial(trainer), None, "cpu", tmp_path)
+        interrupt(trial(name), tmp_path, epochs, number)
+        line = train(trial(name), tmp_path)
         assert without_times(line) == without_times(expected)
         assert line["resumed"]
-        if trainer != "nested":  # which trains one or two kinds again
+        if name != "nested":  # which trains one or two kinds again
             assert len(epochs) == total - number
         assert not any((tmp_path / UNFINISHED).iterdir())
 
@@ -84,7 +89,7 @@ def test_an_interrupted_trial_has_the_same_line(trainer, tmp_path, epochs):
 def test_another_trial_starts_at_its_first_epoch(tmp_path, epochs):
     interrupt(trial("network"), tmp_path, epochs, 2)
     for other in (trial("network", seed=2), trial("network", lr=0.5)):
-        assert "resumed" not in train_trial(other, None, "cpu", tmp_path)
+        assert "resumed" not in train(other, tmp_path)
         assert len(epochs) == 6
         epochs.clear()
     assert len(list((tmp_path / UNFINISHED).iterdir())) == 1  # the interrupted one still waits
@@ -94,17 +99,17 @@ def test_a_damaged_checkpoint_fails_once(tmp_path, epochs):
     interrupt(trial("network"), tmp_path, epochs, 2)
     (path,) = (tmp_path / UNFINISHED).glob("*/*/checkpoint.safetensors")
     path.write_bytes(path.read_bytes()[:-9])
-    line = train_trial(trial("network"), None, "cpu", tmp_path)
+    line = train(trial("network"), tmp_path)
     assert line["status"] == "failed"
     assert "an undamaged checkpoint.safetensors" in line["reason"]
-    again = train_trial(trial("network"), None, "cpu", tmp_path)
+    again = train(trial("network"), tmp_path)
     assert again["status"] == "ok"
     assert len(epochs) == 6
 
 
 def test_a_failed_trial_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(Trainer, "evaluate", lambda trainer, output, graphs: (float("nan"), 0.0))
-    line = train_trial(trial("network"), None, "cpu", tmp_path)
+    line = train(trial("network"), tmp_path)
     assert line["status"] == "failed"
     assert "a finite validation loss" in line["reason"]
     assert line["split_hash"]
@@ -112,8 +117,8 @@ def test_a_failed_trial_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_two_processes_with_the_same_trial_do_not_share_checkpoints(tmp_path):
-    with open_execution("cpu", tmp_path, "some") as first:
-        with open_execution("cpu", tmp_path, "some") as second:
-            assert second.checkpoints("network") is None
-        assert first.folder.exists()
-    assert not first.folder.exists()
+    with open_checkpoints(tmp_path, "some") as first:
+        with open_checkpoints(tmp_path, "some") as second:
+            assert second.folder("network") is None
+        assert first.path.exists()
+    assert not first.path.exists()

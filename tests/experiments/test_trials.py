@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import haarpool
 from haarpool.datasets import read_graphs
-from haarpool.experiments import mixtures, trainers
+from haarpool.experiments import learners, trials
 from haarpool.experiments.lines import has_settings
 from haarpool.experiments.table import Cell, Trial
-from haarpool.experiments.trainers import split_of, train_trial
+from haarpool.experiments.trials import TrialRunner, source_digest, splits_of
 from haarpool.training.train import predict_graphs
 
 SMALL = {"arch": "GC8-HP-FC8", "epochs": 2, "batch_size": 32, "threads": 1, "monitor": "loss"}
@@ -26,28 +27,35 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def runs(monkeypatch):
     """The runs of a mixture with their trained repeats, in the order of training."""
-    trained, train = [], mixtures.train_repeat
+    trained, train = [], learners.train_repeat
 
     def train_and_keep(run, repeat, folder):
         trained.append((run, train(run, repeat, folder)))
         return trained[-1][1]
 
-    monkeypatch.setattr(mixtures, "train_repeat", train_and_keep)
+    monkeypatch.setattr(learners, "train_repeat", train_and_keep)
     return trained
 
 
-def line_of(seed=0, protocol="random", trainer="network", dataset="rings", **settings):
-    cell = Cell(dataset, "some", protocol, SMALL | settings, trainer)
-    return train_trial(Trial(cell, seed), None, "cpu")
+def train(cell, seed=0):
+    return TrialRunner("cpu")(Trial(cell, seed))
+
+
+def split_of(cell, seed, graphs):
+    return splits_of(Trial(cell, seed), graphs)[seed]
+
+
+def line_of(seed=0, *, with_parts=False, **settings):
+    return train(Cell("rings", "some", "random", SMALL | settings, with_parts=with_parts), seed)
 
 
 def test_scores_of_all_parts():
-    line = line_of(trainer="network_parts")
+    line = line_of(with_parts=True)
     assert line["status"] == "ok", line["reason"]
     parts = line["parts"]
     assert (parts["validation"], parts["test"]) == (line["validation"], line["value"])
     graphs = read_graphs("rings")
-    split = split_of(Trial(Cell("rings", "some", "random", SMALL), 0), graphs)
+    split = split_of(Cell("rings", "some", "random", SMALL), 0, graphs)
     is_large = graphs.sizes[split.test] > graphs.sizes[split.train].max()
     values = [parts["original sizes"], parts.get("large", 0)]
     mean = np.average(values, weights=[(~is_large).sum(), is_large.sum()])
@@ -59,16 +67,34 @@ def test_splits_do_not_depend_on_the_number_of_repeats():
     graphs = read_graphs("rings")
     for protocol, count in (("random", 12), ("10-fold", 21)):
         cell = Cell("rings", "some", protocol, SMALL)
-        hashes = [split_of(Trial(cell, seed), graphs).digest() for seed in range(count)]
+        hashes = [split_of(cell, seed, graphs).digest() for seed in range(count)]
         assert len(set(hashes)) == count
 
 
 def test_trials_of_a_cell_in_any_order():
-    lines = {seed: line_of(seed) for seed in (3, 0, 11)}
+    runner, cell = TrialRunner("cpu"), Cell("rings", "some", "random", SMALL)
+    lines = {seed: runner(Trial(cell, seed)) for seed in (3, 0, 11)}
     for seed, line in lines.items():
         again = line_of(seed)
         for name in ("value", "validation", "split_hash", "chain_hash"):
             assert again[name] == line[name]
+
+
+def test_the_trials_of_a_cell_share_a_run_and_those_of_a_dataset_its_graphs(monkeypatch):
+    starts, reads = [], []
+    start_run, read = learners.start_run, trials.read_graphs
+    monkeypatch.setattr(
+        learners,
+        "start_run",
+        lambda *args, **options: starts.append(1) or start_run(*args, **options),
+    )
+    monkeypatch.setattr(trials, "read_graphs", lambda *args: reads.append(1) or read(*args))
+    runner, one = TrialRunner("cpu"), Cell("rings", "some", "random", SMALL)
+    other = replace(one, settings=SMALL | {"lr": 0.1})
+    for number, cell in enumerate((one, other), 1):
+        for seed in range(2):
+            assert runner(Trial(cell, seed))["status"] == "ok"
+        assert (len(starts), len(reads)) == (number, 1)
 
 
 def test_an_ensemble_has_the_scores_of_its_members():
@@ -79,10 +105,10 @@ def test_an_ensemble_has_the_scores_of_its_members():
 def test_a_mixture_is_the_mean_of_its_networks_trained_on_both_parts(runs):
     networks = {"one": LAST, "other": LAST | {"lr": 0.1}}
     cell = Cell("rings", "some", "random", {"members": 2, "networks": networks}, "mixture")
-    line = train_trial(Trial(cell, 1), None, "cpu")
+    line = train(cell, 1)
     assert line["status"] == "ok", line["reason"]
     graphs = read_graphs("rings")
-    split = split_of(Trial(cell, 1), graphs)
+    split = split_of(cell, 1, graphs)
     mean = np.mean([trained.result.predicted for _, trained in runs], axis=0)
     assert line["value"] == np.mean(mean.argmax(1) == graphs.targets[split.test])
     assert {name: len(v) for name, v in line["networks"].items()} == {"one": 2, "other": 2}
@@ -105,10 +131,10 @@ def test_nested_selection_chooses_by_validation_and_trains_again_on_both_parts(r
     networks = {"one": LAST, "other": LAST | {"lr": 0.1}, "none": LAST | {"lr": 1e-9}}
     settings = {"members": 2, "networks": networks, "final_networks": 5}
     cell = Cell("rings", "some", "random", settings, "nested")
-    line = train_trial(Trial(cell, 1), None, "cpu")
+    line = train(cell, 1)
     assert line["status"] == "ok", line["reason"]
     graphs = read_graphs("rings")
-    split = split_of(Trial(cell, 1), graphs)
+    split = split_of(cell, 1, graphs)
     assert len(line["candidates"]) == 7
     # The candidates are scored by networks that saw the training part alone.
     first = dict(zip(networks, runs[:3], strict=True))
@@ -142,19 +168,19 @@ def test_nested_selection_chooses_by_validation_and_trains_again_on_both_parts(r
 
 def test_nested_selection_without_training_again_scores_all_parts(runs, monkeypatch):
     networks = {"one": SMALL, "other": SMALL | {"lr": 0.1}}
-    score = mixtures.score_mixtures
+    score = learners.score_mixtures
 
     def both_win(*arguments):
         for names, scores in score(*arguments):
             yield names, scores | {"log_loss": -len(names)}
 
-    monkeypatch.setattr(mixtures, "score_mixtures", both_win)
-    cell = Cell("rings", "some", "random", {"members": 1, "networks": networks}, "nested_parts")
-    line = train_trial(Trial(cell, 1), None, "cpu")
+    monkeypatch.setattr(learners, "score_mixtures", both_win)
+    cell = Cell("rings", "some", "random", {"members": 1, "networks": networks}, "nested", True)
+    line = train(cell, 1)
     assert line["status"] == "ok", line["reason"]
     assert len(runs) == 2
     graphs, trained = read_graphs("rings"), dict(zip(networks, runs, strict=True))
-    split = split_of(Trial(cell, 1), graphs)
+    split = split_of(cell, 1, graphs)
     chosen = [trained[name] for name in line["chosen"]]
     assert line["chosen"] == {"one": 1, "other": 1}
     for run, _ in runs:
@@ -173,10 +199,10 @@ def test_nested_selection_of_regression_takes_the_lowest_error(runs, monkeypatch
     graphs = read_graphs("rings")
     sizes = {"targets": graphs.sizes[:, None].astype(float), "target_names": ("size",)}
     values = replace(graphs, task="regression", classes=(), **sizes)
-    monkeypatch.setattr(trainers, "_graphs", lambda *_: values)
+    monkeypatch.setattr(trials, "read_graphs", lambda *_: values)
     networks = {"one": SMALL, "other": SMALL | {"lr": 0.1}}
     settings = {"members": 1, "networks": networks}
-    line = train_trial(Trial(Cell("rings", "some", "random", settings, "nested"), 0), None, "cpu")
+    line = train(Cell("rings", "some", "random", settings, "nested"), 0)
     assert line["status"] == "ok", line["reason"]
     errors = {names: scores["mae"] for names, scores in line["candidates"].items()}
     assert len(errors) == 3
@@ -190,30 +216,27 @@ def test_nested_selection_of_regression_takes_the_lowest_error(runs, monkeypatch
 
 
 def test_a_score_that_is_not_finite_is_a_failure(monkeypatch):
-    monkeypatch.setitem(
-        trainers.TRAINERS, "network", lambda *_: {"metric": "mae", "value": float("nan")}
-    )
+    result = {"metric": "mae", "value": float("nan")}
+    monkeypatch.setattr(learners.NetworkLearner, "train", lambda *_: result)
     line = line_of()
     assert (line["status"], line["reason"]) == ("failed", "mae of the test part is nan")
 
 
-@pytest.mark.parametrize("trainer", ["mixture", "nested"])
-def test_networks_that_train_on_validation_graphs_keep_the_last_epoch(trainer):
+@pytest.mark.parametrize("learner", ["mixture", "nested"])
+def test_networks_that_train_on_validation_graphs_keep_the_last_epoch(learner):
     settings = {"members": 2, "networks": {"one": SMALL}, "final_networks": 5}
-    line = train_trial(Trial(Cell("rings", "some", "random", settings, trainer), 0), None, "cpu")
+    line = train(Cell("rings", "some", "random", settings, learner), 0)
     assert line["status"] == "failed"
     assert 'expected monitor="last"' in line["reason"]
 
 
-def test_a_line_names_the_source_code(monkeypatch, tmp_path):
-    source = line_of()["versions"]["source"]
-    package, copy = Path(trainers.__file__).parents[1], tmp_path / "haarpool"
+def test_a_line_names_the_source_code(tmp_path):
+    package, copy = Path(haarpool.__file__).parent, tmp_path / "haarpool"
     shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(trainers, "__file__", str(copy / "experiments" / "trainers.py"))
-    assert trainers._source() == source
+    assert line_of()["versions"]["source"] == source_digest(copy)
     with open(copy / "nn" / "pooling.py", "a", encoding="utf-8") as file:
         file.write("# changed\n")
-    assert trainers._source() != source
+    assert line_of()["versions"]["source"] != source_digest(copy)
 
 
 def test_an_error_is_a_line():
