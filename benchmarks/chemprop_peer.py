@@ -35,12 +35,12 @@ import numpy as np
 from common import new_parser
 from haarpool._files import write_text
 from haarpool._numbers import mean_and_std
-from haarpool._types import Floats, Task
+from haarpool._types import Floats
 from haarpool.datasets import Graphs, find_dataset, read_graphs
 from haarpool.datasets.splits import Split, make_splits
 from haarpool.errors import HaarPoolWarning
 from haarpool.experiments.lines import Line, read_lines
-from haarpool.training.metrics import scores_of, scores_of_targets
+from haarpool.tasks import find_task
 
 REPEATS = 5
 EPOCHS = 50
@@ -175,10 +175,10 @@ def _read_predictions(path: Path, ids: Sequence[str], names: Sequence[str]) -> F
 
 def score(dataset: str, prediction: Floats, target: Floats) -> dict[str, Any]:
     """Compute all scores of (n, T) predictions; for several targets also each ROC-AUC."""
-    task: Task = "regression" if dataset == "ESOL" else "multilabel"
-    scores: dict[str, Any] = dict(scores_of(task, prediction, target))
+    task = "regression" if dataset == "ESOL" else "multilabel"
+    scores: dict[str, Any] = dict(find_task(task).score(prediction, target))
     if target.shape[1] > 1:
-        areas = [each.get("roc_auc") for each in scores_of_targets(task, prediction, target)]
+        areas = [each.get("roc_auc") for each in find_task(task).score_targets(prediction, target)]
         scores["roc_auc_of"] = dict(zip(TARGETS[dataset], areas, strict=True))
     return scores
 

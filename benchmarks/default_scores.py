@@ -33,9 +33,9 @@ from haarpool.experiments.document import markdown_table
 from haarpool.experiments.lines import Line, read_lines
 from haarpool.experiments.statistics import Estimate
 from haarpool.nn import HaarNetArchitecture, parse_architecture
+from haarpool.tasks import SCORES
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
-from haarpool.training.metrics import LOWER_IS_BETTER, SHORT_NAMES
 from haarpool.training.presets import BEST
 from haarpool.training.run import start_run
 from haarpool.training.train import train_run
@@ -154,7 +154,7 @@ def difference(plan: Plan, ours: Scores, others: Scores) -> Estimate | None:
     """Return how far we are ahead; None unless both have all repeats."""
     if min(len(ours), len(others)) < plan.repeats:
         return None
-    sign = -1 if METRICS[plan.dataset] in LOWER_IS_BETTER else 1
+    sign = -1 if SCORES[METRICS[plan.dataset]].lower_is_better else 1
     compare = paired_difference if plan.rule == "random" else unpaired_difference
     splits = sorted(ours)  # for the scaffold split the seeds of the weights
     return compare(*([sign * each[split] for split in splits] for each in (ours, others)))
@@ -183,14 +183,14 @@ def make_tables(path: Path, peer: Path) -> dict[str, str]:
         kinds = [("haarpool", 1), ("haarpool", 5), ("chemprop", 1), ("chemprop", 5)]
         one, five, peer_one, peer_five = (cell[kind] for kind in kinds)
         plain = cell["haarpool, no pooling", 1]
-        name = f"{plan.dataset}, {'%' if percent else SHORT_NAMES[METRICS[plan.dataset]]}"
+        name = f"{plan.dataset}, {'%' if percent else SCORES[METRICS[plan.dataset]].short}"
         name += ", scaffold split" * (plan.rule == "scaffold")
         columns = (one, five, peer_one, peer_five)
         texts = [_mean(each, percent, plan.repeats) for each in columns]
         if set(texts) == {DASH}:
             continue
         gain = difference(plan, one, plain)
-        if gain and METRICS[plan.dataset] not in LOWER_IS_BETTER and plan.rule == "random":
+        if gain and not SCORES[METRICS[plan.dataset]].lower_is_better and plan.rule == "random":
             gains.append(100 * gain.mean)
         pooling = [_mean(plain, percent, plan.repeats), _text(gain, percent)]
         if percent:

@@ -21,7 +21,7 @@ from haarpool.experiments.document import markdown_table
 from haarpool.experiments.statistics import Estimate, estimate, paired_difference
 from haarpool.experiments.table import NO_POOLING, REPEATS
 from haarpool.experiments.table_report import predicts_one_class
-from haarpool.training.metrics import SHORT_NAMES
+from haarpool.tasks import SCORES
 from paper_figure import FigureRow, Point, draw_scores
 from paper_recipes import (
     OWN_RECIPE,
@@ -94,7 +94,7 @@ def reproduction_table(experiments: Sequence[Experiment]) -> str:
         for method in (one.best_peer(), one.best_of_ours()):
             title = one.methods[method].title.removeprefix("haarpool, ") if method else ""
             texts.append(f"{spread(one.measured(method))}, {title}" if method else DASH)
-        unit = SHORT_NAMES.get(one.metric, "%")
+        unit = "%" if SCORES[one.metric].is_share else SCORES[one.metric].short
         rows.append(
             [f"{one.name}, {unit}", str(published), spread(value), interval, result, *texts]
         )
@@ -227,7 +227,7 @@ def pooling_gains(experiments: Sequence[Experiment]) -> dict[str, dict[str, Esti
         pairs = {name: name + NO_POOLING for name in one.cells} | {one.reference: "sum"}
         for method, other in pairs.items():
             if {method, other} <= one.cells.keys():
-                unit = SHORT_NAMES.get(one.metric, "points")
+                unit = "points" if SCORES[one.metric].is_share else SCORES[one.metric].short
                 without = "a global sum" if other == "sum" else "the same without pooling"
                 row = gains[f"{one.methods[method].title} beside {without}, {unit}"]
                 if gain := one.gain(method, other):

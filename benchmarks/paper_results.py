@@ -10,7 +10,7 @@ from haarpool.experiments.lines import Line, ResultLines
 from haarpool.experiments.statistics import Estimate, estimate, paired_difference
 from haarpool.experiments.table import REPEATS, Cell, Published, find_table
 from haarpool.experiments.table_report import TableReport
-from haarpool.training.metrics import LOWER_IS_BETTER
+from haarpool.tasks import SCORES
 
 METRICS = {"table1": "accuracy", "triangles": "accuracy", "qm7": "mae"}
 DEFAULT = "best"  # the row of `haarpool train` without settings
@@ -60,7 +60,7 @@ class Experiment:
     @property
     def sign(self) -> int:
         """1 if high scores are good, -1 for errors."""
-        return -1 if self.metric in LOWER_IS_BETTER else 1
+        return -1 if SCORES[self.metric].lower_is_better else 1
 
     def lines(self, method: str) -> list[Line]:
         """Return the lines of a method."""

@@ -35,12 +35,11 @@ from common import new_parser, train_missing
 from haarpool.datasets import read_graphs
 from haarpool.datasets.graphs import Graphs
 from haarpool.experiments.lines import Line, read_lines
+from haarpool.tasks import SCORES
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
 from haarpool.training.loop import Trainer
-from haarpool.training.metrics import LOWER_IS_BETTER, scores_of
 from haarpool.training.run import start_run
-from haarpool.training.trained_model import to_predictions
 
 SPLITS = 5
 # The scores that the field uses.
@@ -134,10 +133,10 @@ def score_of(trainer: Trainer, outputs: Sequence[Tensor], monitor: str, metric: 
         if monitor == "loss":
             best = min(range(len(outputs)), key=lambda e: results[e][0])
         if monitor == "score":
-            sign = -1 if trainer.task == "regression" else 1
-            best = max(range(len(outputs)), key=lambda e: (sign * results[e][1], -results[e][0]))
-        predicted = to_predictions(outputs[best][other], trainer.task, trainer.scale)
-        scores.append(scores_of(trainer.task, predicted, trainer.targets[part[other]])[metric])
+            signed = [(trainer.task.higher_is_better(score), -loss) for loss, score in results]
+            best = max(range(len(outputs)), key=signed.__getitem__)
+        predicted = trainer.task.to_predictions(outputs[best][other], trainer.scale)
+        scores.append(trainer.task.score(predicted, trainer.targets[part[other]])[metric])
     return float(np.mean(scores))
 
 
@@ -155,7 +154,7 @@ def ranks(lines: Iterable[Line]) -> list[tuple[float, str, dict[str, float]]]:
     names = [f"{candidate}, {monitor}" for candidate in CANDIDATES for monitor in MONITORS]
     complete = [c for c in names if all(len(scores[c, d]) == SPLITS for d in DATASETS)]
     means = np.array([[np.mean(scores[c, d]) for d in DATASETS] for c in complete])
-    signs = [1 if metric in LOWER_IS_BETTER else -1 for metric in DATASETS.values()]
+    signs = [1 if SCORES[metric].lower_is_better else -1 for metric in DATASETS.values()]
     places = rankdata(signs * means, axis=0).mean(axis=1).tolist() if complete else []
     rows = (dict(zip(DATASETS, row, strict=True)) for row in means.tolist())
     return sorted(zip(places, complete, rows, strict=True), key=lambda one: one[:2])

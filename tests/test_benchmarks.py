@@ -9,6 +9,8 @@ import pytest
 import torch
 from scipy.stats import t as student
 
+from haarpool.tasks import find_task
+
 
 def fake_trainer():
     """Return a trainer whose task has two classes; its outputs are scores of the second."""
@@ -20,7 +22,7 @@ def fake_trainer():
     trainer = SimpleNamespace(
         split=SimpleNamespace(validation=np.arange(4)),
         targets=np.array([0, 0, 1, 1]),
-        task="classification",
+        task=find_task("classification"),
         scale=None,
         evaluate=evaluate,
     )

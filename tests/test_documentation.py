@@ -92,7 +92,6 @@ def test_tables_of_speed_are_those_of_the_results():
     assert_pages_have(make_tables(ROOT / "results"), PAGES)
 
 
-@pytest.mark.usefixtures("_benchmarks")
 def test_table_of_tokens_is_that_of_the_registry():
     from layer_page import PAGES, make_tables
 

@@ -8,7 +8,7 @@ from haarpool.experiments.lines import ResultLines
 from haarpool.experiments.statistics import Estimate
 from haarpool.experiments.table import Published, find_table
 from haarpool.experiments.trials import config_of
-from haarpool.training.metrics import scores_of
+from haarpool.tasks import find_task
 
 
 def write_lines(folder, table, dataset, values, **others):
@@ -183,7 +183,7 @@ def test_networks_that_give_all_graphs_one_class():
 
     target = np.array([0, 0, 0, 1, 1])
     for output, expected in (([1, 1, 1, 1, 1], True), ([0, 0, 1, 1, 0], False)):
-        scores = scores_of("classification", np.eye(2)[output], target)
+        scores = find_task("classification").score(np.eye(2)[output], target)
         assert predicts_one_class({"scores": {"test": scores}}) is expected
 
 

@@ -12,21 +12,21 @@ import sklearn.exceptions
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from haarpool._types import Domain, Floats, Task
+from haarpool._types import Domain, Floats
 from haarpool._validate import real_number
 from haarpool.datasets import as_graphs
-from haarpool.datasets.graphs import MISSING, Graphs
+from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import array_classes, check_targets, class_values, default_names
 from haarpool.datasets.splits import as_json, hold_out
 from haarpool.errors import HaarPoolError
+from haarpool.tasks import MISSING, Task, find_task
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
-from haarpool.training.metrics import main_score, scores_of
 from haarpool.training.results import describe_run
 from haarpool.training.run import check_labels, start_run
 from haarpool.training.run_folder import CONFIG, MODEL, SPLIT, RunFolder
 from haarpool.training.train import train_run
-from haarpool.training.trained_model import TrainedModel, load_model, model_tensors, uncertainty
+from haarpool.training.trained_model import TrainedModel, load_model, model_tensors
 
 # Those of `RunConfig` that an estimator has: it trains once.
 SETTINGS = tuple(one.name for one in fields(RunConfig) if one.name not in ("repeats", "split"))
@@ -74,7 +74,7 @@ class _Parameters:
 class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """The common part of both estimators."""
 
-    task: Task
+    task: str
 
     def fit(self, graphs: Any, y: Any = None) -> Self:
         """Train a network, or the members of an ensemble.
@@ -95,7 +95,7 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         try:
             check_labels(labelled)
         except HaarPoolError as error:  # its remedies are for the shell
-            remedy = "pass y=" + " with at least two classes" * (self.task == "classification")
+            remedy = "pass y=" + " with at least two classes" * find_task(self.task).reads_classes
             raise HaarPoolError(error.expected, error.got, remedy) from error
         split = hold_out(labelled, self.validation, config.seed)
         group = ProcessGroup(device=find_device(self.device))
@@ -109,9 +109,9 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     def _labelled(self, data: Any, y: Any) -> tuple[Graphs, str | None]:
         """Return graphs with labels that fit the task, and the dtype of the classes in y."""
+        task = find_task(self.task)
         try:
-            task = self.task if self.task == "regression" else None
-            graphs = as_graphs(data, task, labels=y is None)
+            graphs = as_graphs(data, None if task.reads_classes else task, labels=y is None)
         except HaarPoolError as error:
             if "task=" not in error.remedy:
                 raise
@@ -119,28 +119,28 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
             raise HaarPoolError(error.expected, error.got, remedy) from error
         if y is not None:
             return self._with_labels(graphs, _as_labels(y, len(graphs)))
-        if graphs.task is None or (graphs.task == "regression") == (self.task == "regression"):
+        if graphs.task is None or graphs.task.reads_classes == task.reads_classes:
             return graphs, None
-        if self.task == "classification":
+        if task.reads_classes:
             raise HaarPoolError(
                 "classes, as whole numbers", "real values", "use HaarRegressor, or pass y="
             )
         assert graphs.targets is not None
         names = np.array([*graphs.classes, np.nan], object)  # a missing class is -1, the last one
         numbers = np.nan_to_num(graphs.targets, nan=MISSING).astype(np.int64)
-        return _with_values(graphs, names[numbers]), None
+        return _with_values(graphs, task, names[numbers]), None
 
     def _with_labels(self, graphs: Graphs, y: NDArray[Any]) -> tuple[Graphs, str | None]:
         """Return graphs with these labels instead of their own, as `_labelled`."""
-        dtype = None
-        if self.task == "regression":
-            graphs = _with_values(graphs, y)
-        elif y.ndim == 2 and y.shape[1] > 1:
-            graphs = _with_several_targets(graphs, y)
+        dtype, task = None, find_task(self.task, 1 if y.ndim == 1 else y.shape[1])
+        if not task.reads_classes:
+            graphs = _with_values(graphs, task, y)
+        elif task.has_targets:
+            fields = task.label_fields(_zeros_and_ones(y), ("0", "1"), default_names(y.shape[1]))
+            graphs = replace(graphs, **fields)
         else:
             targets, classes, dtype = array_classes(y.reshape(len(graphs)))
-            labels: dict[str, Any] = {"targets": targets, "classes": classes, "target_names": ()}
-            graphs = replace(graphs, task="classification", **labels)
+            graphs = replace(graphs, **task.label_fields(targets, classes))
         if not graphs.is_labelled.any():
             expected, remedy = "labels in y", "pass y= with the labels that are known"
             raise HaarPoolError(expected, "only missing ones (None or NaN)", remedy)
@@ -179,7 +179,7 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         model = self.trained
         if len(model.networks) == 1:
             raise HaarPoolError("an ensemble", "one network", "fit with ensemble=5")
-        spread = uncertainty(model.predict_members(as_graphs(graphs, labels=False)), model.task)
+        spread = model.task.uncertainty(model.predict_members(as_graphs(graphs, labels=False)))
         return spread[:, 0] if spread.shape[1] == 1 else spread
 
     def save(self, folder: str | PathLike[str]) -> None:
@@ -225,7 +225,7 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         ((1, 2), (1, 2))
     """
 
-    task: Task = "classification"
+    task: str = "classification"
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -233,7 +233,7 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
         Classes of the graphs themselves are whole numbers if all of them are, else text.
         """
-        return class_values(self.trained.classes, self._config["data"].get("class_dtype"))
+        return class_values(self.trained.names.classes, self._config["data"].get("class_dtype"))
 
     def predict_proba(self, graphs: Any) -> Floats:
         """Predict (G, C) class probabilities; for several targets (G, T) of the second class."""
@@ -241,10 +241,7 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def predict(self, graphs: Any) -> NDArray[Any]:
         """Predict (G,) the most probable class of each graph; for several targets (G, T)."""
-        probability = self._predict(graphs)
-        if self.trained.task == "multilabel":
-            return np.asarray(self.classes_[(probability > 0.5).astype(np.int64)])
-        return np.asarray(self.classes_[probability.argmax(axis=1)])
+        return self.trained.task.decide(self._predict(graphs), self.classes_)
 
     def score(self, graphs: Any, y: Any = None) -> float:
         """Compute the accuracy on graphs with labels; for several targets the mean ROC-AUC.
@@ -259,15 +256,14 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         labelled, dtype = self._labelled(graphs, y)
         if labelled.targets is None or not labelled.is_labelled.any():
             raise HaarPoolError("graphs with classes", "graphs without", "pass y=")
-        if labelled.task != self.trained.task:
-            raise HaarPoolError(
-                f"labels for {self.trained.task}, as in fit", f"{labelled.task}", "pass others"
-            )
-        if labelled.task == "multilabel":
-            return main_score("multilabel", self._predict(labelled), labelled.targets)
+        task, names = self.trained.task, self.trained.names.classes
+        if labelled.task is None or labelled.task.has_targets != task.has_targets:
+            raise HaarPoolError(f"labels for {task}, as in fit", f"{labelled.task}", "pass others")
+        if task.has_targets:
+            return task.main_score(self._predict(labelled), labelled.targets)
         known = labelled.take(np.flatnonzero(labelled.is_labelled))
-        predicted = self._predict(known).argmax(axis=1)
-        classes = zip(self.trained.classes, self.classes_.tolist(), strict=True)
+        predicted = task.decide(self._predict(known), np.arange(len(names)))
+        classes = zip(names, self.classes_.tolist(), strict=True)
         others = [*zip(known.classes, class_values(known.classes, dtype).tolist(), strict=True)]
         # 1 of the graphs is True of y, and "1" of a table is 1.
         same = np.array([[name == n or value == v for n, v in others] for name, value in classes])
@@ -290,12 +286,11 @@ class HaarRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         ((20,), (20,))
     """
 
-    task: Task = "regression"
+    task: str = "regression"
 
     def predict(self, graphs: Any) -> Floats:
         """Predict (G,) values in the units of the labels; (G, T) if there are several targets."""
-        values = self._predict(graphs)
-        return values[:, 0] if values.shape[1] == 1 else values
+        return self.trained.task.decide(self._predict(graphs), np.zeros(0))
 
     def score(self, graphs: Any, y: Any = None) -> float:
         """Compute the coefficient of determination R², averaged over targets.
@@ -310,7 +305,7 @@ class HaarRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         labelled, _ = self._labelled(graphs, y)
         if labelled.targets is None:
             raise HaarPoolError("graphs with values", "graphs without", "pass y=")
-        return scores_of(self.task, self._predict(labelled), labelled.targets)["r2"]
+        return self.trained.task.score(self._predict(labelled), labelled.targets)["r2"]
 
 
 def _as_labels(y: Any, num_graphs: int) -> NDArray[Any]:
@@ -325,31 +320,28 @@ def _as_labels(y: Any, num_graphs: int) -> NDArray[Any]:
     return labels
 
 
-def _with_several_targets(graphs: Graphs, y: NDArray[Any]) -> Graphs:
-    """Return graphs with (G, T) zeros and ones as labels; None and NaN are missing labels."""
+def _zeros_and_ones(y: NDArray[Any]) -> Floats:
+    """Return (G, T) labels, zeros and ones, or -1 where a label is None or NaN."""
     try:
         targets = y.astype(np.float64)
-        known = targets[~np.isnan(targets)]
-        if not np.isin(known, (0, 1)).all():
-            raise ValueError(f"{known[~np.isin(known, (0, 1))][0]:g}")
+        wrong = targets[~np.isin(targets, (0, 1)) & ~np.isnan(targets)]
+        if wrong.size:
+            raise ValueError(f"{wrong[0]:g}")
     except (ValueError, TypeError) as error:
         raise HaarPoolError(
             "0, 1 or NaN as labels of several targets", f"{error}", "use one classifier per target"
         ) from error
-    names = default_names(y.shape[1])
-    labels: dict[str, Any] = {"task": "multilabel", "classes": ("0", "1"), "target_names": names}
-    return replace(graphs, targets=targets, **labels)
+    return np.nan_to_num(targets, nan=MISSING)
 
 
-def _with_values(graphs: Graphs, y: NDArray[Any]) -> Graphs:
+def _with_values(graphs: Graphs, task: Task, y: NDArray[Any]) -> Graphs:
     """Return graphs with these labels as values."""
     try:
         values = y.astype(np.float64).reshape(len(graphs), -1)
     except (ValueError, TypeError) as error:
         raise HaarPoolError("numbers as labels", f"{error}", "use HaarClassifier") from error
-    names = default_names(values.shape[1])
-    labels: dict[str, Any] = {"task": "regression", "classes": (), "target_names": names}
-    return check_targets(replace(graphs, targets=values, **labels))
+    fields = task.label_fields(values, targets=default_names(values.shape[1]))
+    return check_targets(replace(graphs, **fields))
 
 
 def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | HaarRegressor:
@@ -362,12 +354,12 @@ def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | Haa
     folder = RunFolder.open(run)
     model = load_model(folder, find_device(device))
     config: Mapping[str, Any] = folder.config()
-    cls = HaarRegressor if model.task == "regression" else HaarClassifier
+    cls = HaarClassifier if model.task.reads_classes else HaarRegressor
     settings = {k: v for k, v in config["training"].items() if k in SETTINGS}
     estimator = cls(device=device, **settings)
     estimator._model, estimator._config = model, dict(config)
     try:
-        class_values(model.classes, config["data"].get("class_dtype"))
+        class_values(model.names.classes, config["data"].get("class_dtype"))
     except (OverflowError, TypeError, ValueError) as error:
         raise folder.damaged(CONFIG, error) from error
     estimator._split = (folder.path / SPLIT).read_text() if folder.has(SPLIT) else "[]"

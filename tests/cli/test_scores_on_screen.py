@@ -3,6 +3,7 @@
 import pytest
 
 from haarpool.cli.train import _show_score
+from haarpool.tasks import SCORES
 
 
 @pytest.mark.parametrize(
@@ -25,4 +26,4 @@ from haarpool.cli.train import _show_score
     ],
 )
 def test_scores_have_few_digits(metric, mean, std, shown):
-    assert _show_score(metric, {"mean": mean, "std": std, "each": [mean, mean]}) == shown
+    assert _show_score(SCORES[metric], {"mean": mean, "std": std, "each": [mean, mean]}) == shown

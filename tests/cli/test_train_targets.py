@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haarpool.training.metrics import scores_of
+from haarpool.tasks import find_task
 from helpers.commands import run_main
 from helpers.runs import train
 from helpers.tolerances import LOOSER
@@ -57,7 +57,7 @@ def test_several_targets_from_a_table_to_predictions(table):
     assert result["metric"] == "roc_auc"
     for repeat in range(2):
         own = np.array([row[2:] for row in rows if row[0] == str(repeat)], float)
-        scores = scores_of("multilabel", own[:, 3:], own[:, :3])
+        scores = find_task("multilabel").score(own[:, 3:], own[:, :3])
         for name, value in scores.items():
             assert result["scores"][name]["test"]["each"][repeat] == pytest.approx(value)
         each = [result["targets"][t]["roc_auc"]["test"]["each"][repeat] for t in result["targets"]]

@@ -15,7 +15,6 @@ from haarpool.datasets.splits import (
     default_rule,
     hold_out,
     make_splits,
-    missing_classes,
     num_folds,
 )
 from helpers.errors import error_with
@@ -141,16 +140,20 @@ def test_hold_out_keeps_the_share_of_each_class():
         hold_out(with_classes(1), 0.1)
 
 
+def missing(graphs, splits):
+    return graphs.task.check_parts(graphs.targets, graphs.names, splits)
+
+
 def test_parts_that_lack_a_class_are_named():
     graphs = random_graphs(8, classes=4)  # 0 1 2 3 0 1 2 3
     full = Split(np.arange(4), np.arange(4, 8), np.arange(0))
-    assert missing_classes(graphs, [full]) == ""
+    assert missing(graphs, [full]) == ""
     lacking = Split(np.arange(4), np.array([4, 5, 6]), np.array([7]))
-    assert missing_classes(graphs, [lacking]) == (
+    assert missing(graphs, [lacking]) == (
         "no graph of class '3' in the validation part (and 1 more)"
     )
     lacking = Split(np.arange(4), np.arange(4, 8), np.array([3]))
-    assert missing_classes(graphs, [full, lacking]) == (
+    assert missing(graphs, [full, lacking]) == (
         "no graph of class '0' and 2 other classes in the test part of repeat 2"
     )
 
@@ -225,7 +228,7 @@ def test_scaffold_splits_of_moleculenet_have_both_classes(name, target, sizes):
     graphs = read_graphs(f"{REAL}/molecules/{name}.csv", targets=[target])
     (split,) = make_splits("scaffold", graphs)
     assert [len(part) for part in split] == sizes
-    assert missing_classes(graphs, [split]) == ""
+    assert missing(graphs, [split]) == ""
 
 
 def test_published_split():

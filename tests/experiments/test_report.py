@@ -11,7 +11,7 @@ from haarpool.experiments.document import Grid, to_html, to_latex
 from haarpool.experiments.lines import ResultLines, network_config
 from haarpool.experiments.report import write_report
 from haarpool.experiments.table import find_table
-from haarpool.training.metrics import scores_of
+from haarpool.tasks import find_task
 
 CELLS = {cell.key: cell for cell in find_table("table1").cells}
 
@@ -84,7 +84,7 @@ def test_networks_that_predict_one_class_are_named(tmp_path, num_classes):
     labels = np.concatenate([np.arange(num_classes), rng.integers(num_classes, size=30)])
     classes = [np.zeros_like(labels), labels[::-1], np.ones_like(labels), labels]
     for seed, predicted in enumerate(classes):
-        scores = scores_of("classification", np.eye(num_classes)[predicted], labels)
+        scores = find_task("classification").score(np.eye(num_classes)[predicted], labels)
         test = {"scores": {"test": scores}}
         results.append(line("MUTAG", "gin", seed, scores["accuracy"], **test))
     text = write_report(tmp_path)[0].read_text()

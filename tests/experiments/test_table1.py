@@ -17,7 +17,7 @@ from haarpool.training.presets import preset
 
 TABLE = find_table("table1")
 CELLS = {cell.key: cell for cell in TABLE.cells}
-CLASSICAL = ("csm", "regression")  # learners without networks
+CLASSICAL = ("csm", "classical")  # learners without networks
 SAME = ("sortpool", "diffpool", "gpool", "sagpool", "eigenpool")
 
 

@@ -223,14 +223,14 @@ def test_too_many_classes_for_a_table(tmp_path):
 @pytest.mark.slow
 def test_a_dot_per_test_graph_with_a_value(tmp_path):
     run = record("regression", repeats=2, targets=2)
-    first, second = draw(run)["parity"]
+    first, second = draw(run)["predictions"]
     known = np.isfinite(run.test.target).sum(axis=0)
     ticks = [len(re.findall("xtick_|ytick_", svg)) for svg in (first, second)]
     uses = [svg.count("<use") for svg in (first, second)]
     assert np.subtract(uses, ticks).tolist() == known.tolist()
     assert known[0] < known[1]
     no_value = replace(run, test=replace(run.test, target=np.full_like(run.test.target, np.nan)))
-    assert len(draw(no_value)["parity"]) == 2
+    assert len(draw(no_value)["predictions"]) == 2
 
 
 def test_without_a_chain_its_sections_are_left_out(tmp_path):

@@ -5,16 +5,16 @@ import pytest
 import torch
 
 from haarpool.datasets import read_graphs
+from haarpool.tasks import find_task
 from haarpool.training import train
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, seed_sequence
 from haarpool.training.loop import Trainer
-from haarpool.training.metrics import scores_of
 from haarpool.training.results import run_result
 from haarpool.training.run import start_run
 from haarpool.training.run_folder import RunFolder
 from haarpool.training.train import predict_graphs, train_repeat, train_run
-from haarpool.training.trained_model import average, uncertainty
+from haarpool.training.trained_model import average
 from helpers.tolerances import LOOSER
 
 SMALL = {"arch": "GC8-HP-FC8", "epochs": 3, "batch_size": 32, "split": "stratified"}
@@ -47,7 +47,7 @@ def test_the_first_member_is_the_network_of_a_run_without_ensemble(run):
     assert without_time(first) == without_time(alone.epochs)
     for ours, theirs in zip(run.results, alone.results, strict=True):
         assert ours.members[0] == theirs.members[0]
-        assert (theirs.validation, theirs.test) == theirs.members[0][1:]
+        assert (theirs.validation, theirs.test) == theirs.members[0][1:3]
 
 
 def test_members_differ_in_weights_and_shuffling(run):
@@ -75,7 +75,7 @@ def test_seeds_of_members():
 def test_scores_are_those_of_the_mean_prediction(run):
     for repeat, result in enumerate(run.results):
         true = run.graphs.targets[run.splits[repeat].test]
-        assert result.test == scores_of("classification", result.predicted, true)
+        assert result.test == find_task("classification").score(result.predicted, true)
         assert len(result.members) == 3
     best = run.model_repeat
     graphs = run.graphs.take(run.splits[best].test)
@@ -86,7 +86,9 @@ def test_scores_are_those_of_the_mean_prediction(run):
         members.mean(axis=0), run.results[best].predicted, rtol=LOOSER["other batches"]
     )
     for output, member in zip(members, run.results[best].members, strict=True):
-        assert scores_of("classification", output, graphs.targets) == pytest.approx(member.test)
+        assert find_task("classification").score(output, graphs.targets) == pytest.approx(
+            member.test
+        )
 
 
 def test_results_of_members_and_of_their_mean(run):
@@ -110,17 +112,18 @@ def test_uncertainty_is_the_standard_deviation_over_members():
     members = torch.rand(4, 5, 3, dtype=torch.double).numpy()
     spread = np.sqrt(((members - members.mean(0)) ** 2).sum(0) / 3)
     for task in ("regression", "multilabel"):
-        np.testing.assert_allclose(uncertainty(members, task), spread)
+        np.testing.assert_allclose(find_task(task).uncertainty(members), spread)
     chosen = average(members).argmax(1)
     np.testing.assert_allclose(
-        uncertainty(members, "classification"), spread[np.arange(5), chosen][:, None]
+        find_task("classification").uncertainty(members), spread[np.arange(5), chosen][:, None]
     )
 
 
 def test_one_repeat_alone_gives_the_same_result(run):
     started = start_run(run.graphs, run.config, ProcessGroup(), progress=False)
     for repeat in (1, 0, 0):  # any order, and again
-        result, epochs, members = train_repeat(started, repeat)
+        alone = train_repeat(started, repeat)
+        result, epochs, members = alone.result, alone.epochs, alone.members
         assert result.test == run.results[repeat].test
         assert result.members == run.results[repeat].members
         assert np.array_equal(result.predicted, run.results[repeat].predicted)
@@ -147,7 +150,8 @@ def test_one_repeat_alone_continues_from_its_checkpoint(run, tmp_path, monkeypat
         patch.setattr(Trainer, "run_epoch", count)
         with pytest.raises(KeyboardInterrupt):
             train_repeat(started, 1, RunFolder(tmp_path))
-    result, epochs, members = train_repeat(started, 1, RunFolder(tmp_path))
+    alone = train_repeat(started, 1, RunFolder(tmp_path))
+    result, epochs, members = alone.result, alone.epochs, alone.members
     expected = [epoch for epoch in run.epochs if epoch.repeat == 1]
     assert without_time(epochs) == without_time(expected)
     # These were not trained again: their times are those of before.
@@ -172,4 +176,4 @@ def test_predictions_of_large_graphs_take_smaller_steps(run, monkeypatch):
         predict_graphs(run, members, chosen), together, rtol=LOOSER["other batches"]
     )
     assert 1 <= min(map(len, taken)) <= max(map(len, taken)) < 32
-    assert np.array_equal(np.concatenate(taken), np.tile(chosen, len(members)))
+    assert np.array_equal(np.concatenate(taken), chosen)  # all members share a minibatch

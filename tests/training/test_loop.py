@@ -22,6 +22,7 @@ from haarpool.datasets.pyg import GraphDataset
 from haarpool.datasets.splits import Split
 from haarpool.haar.operators import can_be_captured
 from haarpool.nn.networks.standardize import Standardize
+from haarpool.tasks import Scale
 from haarpool.training import minibatches
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import (
@@ -39,7 +40,6 @@ from haarpool.training.presets import BEST
 from haarpool.training.results import run_result
 from haarpool.training.run import Member, _batch_size, make_network, start_run
 from haarpool.training.train import train_run
-from haarpool.training.trained_model import Scale
 from helpers.graphs import rings_and_paths
 from helpers.tolerances import LOOSER, TOLERANCE
 

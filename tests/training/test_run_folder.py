@@ -93,7 +93,9 @@ def at_once(function, times):
 def test_runs_that_start_at_once_take_different_numbers(tmp_path):
     for name in "abcdef":
         folders = at_once(
-            lambda i, name=name: RunFolder.create_numbered(tmp_path / "runs", name, {"i": i}, "[]"),
+            lambda i, name=name: RunFolder.create(
+                tmp_path / "runs" / name, {"i": i}, "[]", numbered=True
+            ),
             16,
         )
         numbers = [folder.path.name for folder in folders]
@@ -106,7 +108,7 @@ def test_processes_that_start_at_once_take_different_numbers(tmp_path):
         "import sys\n"
         "from haarpool.training.run_folder import RunFolder\n"
         "print('ready', flush=True), sys.stdin.read()\n"
-        "print(RunFolder.create_numbered('runs', 'MUTAG', {}, '[]').path)"
+        "print(RunFolder.create('runs/MUTAG', {}, '[]', numbered=True).path)"
     )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "cwd": tmp_path}
     with ExitStack() as stack:
@@ -137,7 +139,9 @@ def test_one_of_several_runs_gets_a_folder(exists, tmp_path):
 def test_numbers_skip_what_exists(tmp_path):
     (tmp_path / "MUTAG-1").mkdir()
     (tmp_path / "MUTAG-2").write_text("")
-    assert RunFolder.create_numbered(tmp_path, "MUTAG", {}, "[]").path == tmp_path / "MUTAG-3"
+    assert (
+        RunFolder.create(tmp_path / "MUTAG", {}, "[]", numbered=True).path == tmp_path / "MUTAG-3"
+    )
 
 
 def test_a_place_without_folders(tmp_path):
@@ -145,7 +149,7 @@ def test_a_place_without_folders(tmp_path):
     (tmp_path / "link").symlink_to("nowhere")
     for parent in ("file", "link"):
         with pytest.raises(HaarPoolError, match="a folder for the run"):
-            RunFolder.create_numbered(tmp_path / parent, "MUTAG", {}, "[]")
+            RunFolder.create(tmp_path / parent / "MUTAG", {}, "[]", numbered=True)
         with pytest.raises(HaarPoolError, match="folder for the run"):
             RunFolder.create(tmp_path / parent / "run", {}, "[]")
 

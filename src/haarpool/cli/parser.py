@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from haarpool import __version__
+from haarpool._modules import module_names
 from haarpool.chains.recipe import Recipe
 from haarpool.cli.flags import add_settings
 
@@ -90,7 +91,7 @@ def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
         )
         data.add_argument(
             "--task",
-            choices=["classification", "multilabel", "regression"],
+            choices=module_names("haarpool.tasks"),
             help="type of the labels (default: inferred)",
         )
     stops = "an invalid SMILES" + (", or a part without one of the classes" if labels else "")

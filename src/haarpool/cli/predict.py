@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+from haarpool._text import safe_cells
 from haarpool.cli.loading import load_modules
 from haarpool.cli.parser import add_data, new_command
 from haarpool.cli.terminal import progress_option
@@ -49,7 +50,6 @@ def run(arguments: Namespace) -> None:
     """Write one row per graph."""
     from haarpool._progress import show_progress
     from haarpool.datasets import stream_graphs
-    from haarpool.datasets.table import safe_cells
     from haarpool.training.run_folder import RunFolder
 
     folder = RunFolder.open(arguments.run_folder)
@@ -142,32 +142,25 @@ def _output(path: str | None) -> Iterator[TextIO]:
 
 def _header(graphs: Graphs, model: TrainedModel) -> list[str]:
     ids = ["graph"] if graphs.ids is None else ["line", graphs.id_name]
-    names = list(model.target_names)
-    if model.task == "classification":
-        names = ["prediction", *(f"p({name})" for name in model.classes)]
-    elif model.task == "multilabel":
-        names = [f"p({name})" for name in names]
+    columns = model.task.prediction_columns(model.names)
     if len(model.networks) > 1:
-        several = len(model.target_names) > 1
-        names += (
-            [f"{name} uncertainty" for name in model.target_names] if several else ["uncertainty"]
-        )
-    return [*ids, *names]
+        targets = model.names.targets
+        several = [f"{name} uncertainty" for name in targets]
+        columns += several if len(targets) > 1 else ["uncertainty"]
+    return [*ids, *columns]
 
 
 def _rows(graphs: Graphs, model: TrainedModel, members: Floats, first: int) -> Iterator[list[Any]]:
     import numpy as np
 
-    from haarpool.training.trained_model import average, uncertainty
+    from haarpool.training.trained_model import average
 
-    columns = predicted = average(members)
+    predicted, uncertainty = average(members), np.zeros((len(graphs), 0))
     if len(members) > 1:
-        columns = np.hstack([predicted, uncertainty(members, model.task)])
-    for g, values in enumerate(columns):
+        uncertainty = model.task.uncertainty(members)
+    for g in range(len(graphs)):
         ids: list[Any] = [first + g if graphs.numbers is None else graphs.numbers[g]]
         if graphs.ids is not None and graphs.lines is not None:
             ids = [graphs.lines[g], graphs.ids[g]]
-        cells = [f"{value:.6g}" for value in values]
-        if model.task == "classification":
-            cells.insert(0, model.classes[int(predicted[g].argmax())])
-        yield [*ids, *cells]
+        cells = model.task.prediction_cells(predicted[g], model.names)
+        yield [*ids, *cells, *(f"{value:.6g}" for value in uncertainty[g])]

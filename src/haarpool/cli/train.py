@@ -7,7 +7,7 @@ import math
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
@@ -31,6 +31,7 @@ from haarpool.training.config import RunConfig
 from haarpool.training.presets import BEST, PRESETS, preset
 
 if TYPE_CHECKING:
+    from haarpool.tasks import Score
     from haarpool.training.devices import ProcessGroup
     from haarpool.training.run import Run
     from haarpool.training.run_folder import RunFolder
@@ -180,7 +181,7 @@ def _new_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run, RunFolder]
     content = describe_run(new, command, read), as_json(new.splits)
     if arguments.out:
         return new, RunFolder.create(arguments.out, *content)
-    return new, RunFolder.create_numbered(RUNS, graphs.name, *content)
+    return new, RunFolder.create(Path(RUNS, graphs.name), *content, numbered=True)
 
 
 def _resume_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run | None, RunFolder]:
@@ -252,6 +253,7 @@ def _train(current: Run, folder: RunFolder, arguments: Namespace) -> None:
 
 
 def _print_result(folder: RunFolder, arguments: Namespace) -> None:
+    from haarpool.tasks import find_task
     from haarpool.training.results import scored_targets, small_test_part
     from haarpool.training.run_folder import REPORT, RESULT
 
@@ -271,40 +273,40 @@ def _print_result(folder: RunFolder, arguments: Namespace) -> None:
         counted += f", mean prediction of {result['ensemble']} members"
     if result.get("targets"):
         counted += f", mean over {scored_targets(result)} targets"
-    metric, scores = result["metric"], result["scores"]
+    headline = find_task(folder.config()["data"]["task"]).headline
+    scores = result["scores"]
     print(f"{result['dataset']}, {result['arch']}")
-    print(f"test {_show_scores(scores, metric, 'test')} ({counted})")
-    print(f"validation {_show_scores(scores, metric, 'validation')}")
+    print(f"test {_show_scores(headline, scores, 'test')} ({counted})")
+    print(f"validation {_show_scores(headline, scores, 'validation')}")
     if members:
-        print(f"single members: test {_show_scores(members['scores'], metric, 'test')}")
+        print(f"single members: test {_show_scores(headline, members['scores'], 'test')}")
     if doubt:
         print("warning    ", f"\n{'':12}".join(wrap(doubt, 12)))
     print(f"report      {folder.path / REPORT}")
     print(f"prediction  haarpool predict {shlex.quote(str(folder.path))} INPUT")
 
 
-def _show_scores(scores: Mapping[str, Any], metric: str, part: str) -> str:
-    """Return the main score of a part and the one that people compare beside it."""
-    from haarpool.training.metrics import HEADLINES, SHORT_NAMES
-
-    names = [name for name in HEADLINES[metric] if name in scores]
+def _show_scores(headline: Sequence[Score], scores: Mapping[str, Any], part: str) -> str:
+    """Return the main score of a part and those that people compare beside it."""
     return ", ".join(
-        f"{SHORT_NAMES.get(name, name)} {_show_score(name, scores[name][part])}" for name in names
+        f"{one.short} {_show_score(one, scores[one.name][part])}"
+        for one in headline
+        if one.name in scores
     )
 
 
-def _show_score(metric: str, score: Mapping[str, Any]) -> str:
+def _show_score(score: Score, statistics: Mapping[str, Any]) -> str:
     from haarpool.training.results import num_defined
 
-    if score["mean"] is None:
+    mean, std = statistics["mean"], statistics["std"]
+    if mean is None:
         return "not defined"
-    fixed = {"accuracy": ".1f", "roc_auc": ".3f", "r2": ".3f"}
-    digits = fixed.get(metric) or _four_digits(score["mean"])
-    factor, unit = (100, " %") if metric == "accuracy" else (1, "")
-    spread = "" if score["std"] is None else f" ± {factor * score['std']:{digits}}"
-    defined, repeats = num_defined(score), len(score["each"])
+    factor, unit = score.unit
+    digits = score.digits or _four_digits(mean)
+    spread = "" if std is None else f" ± {factor * std:{digits}}"
+    defined, repeats = num_defined(statistics), len(statistics["each"])
     where = "" if defined == repeats else f" in {defined} of {repeats} repeats"
-    return f"{factor * score['mean']:{digits}}{spread}{unit}{where}"
+    return f"{factor * mean:{digits}}{spread}{unit}{where}"
 
 
 def _four_digits(value: float) -> str:

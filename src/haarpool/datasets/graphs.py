@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool._types import Floats, Ints, Task
+from haarpool._types import Floats, Ints
 from haarpool.chains.adjacency import from_edges, ranges
 from haarpool.chains.graph_batch import GraphBatch
-
-MISSING = -1  # class of a graph without label; a missing value is NaN
+from haarpool.tasks import Names, Task, find_task
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +29,11 @@ class Graphs:
             "attributes", "atoms", "x") are real numbers.
         edge_weight: (E,) Edge weights, or None.
         edge_columns: (E, ...) Edge features by kind.
-        task: "classification"; "multilabel": several targets with the same two classes each;
-            "regression"; None without labels.
+        task: The task, or its name; None without labels.
         targets: (G,) Classes, -1 without label; or (G, T) zeros and ones, NaN without label; or
             (G, T) values, NaN without label.
         classes: (C,) Names of the classes.
-        target_names: (T,) Names of the targets of "multilabel" and "regression".
+        target_names: (T,) Names of the targets, of tasks with several.
         split: Published split: graphs under "train", "validation" and "test".
         folds: (G,) Published fold of each graph.
         ids: (G,) Names of the graphs, for example SMILES.
@@ -61,8 +59,17 @@ class Graphs:
     lines: Ints | None = None
     numbers: Ints | None = None
 
+    def __post_init__(self) -> None:
+        """Find the task by its name."""
+        object.__setattr__(self, "task", find_task(self.task))
+
     def __len__(self) -> int:
         return len(self.start) - 1
+
+    @property
+    def names(self) -> Names:
+        """Names of what is predicted."""
+        return Names(self.classes, self.target_names)
 
     @cached_property
     def sizes(self) -> Ints:
@@ -94,11 +101,9 @@ class Graphs:
     @cached_property
     def is_labelled(self) -> NDArray[np.bool_]:
         """(G,) True if a graph has a label, or at least one of several values."""
-        if self.targets is None:
+        if self.task is None or self.targets is None:
             return np.zeros(len(self), bool)
-        if self.task == "classification":
-            return np.asarray(self.targets != MISSING)
-        return np.asarray(np.isfinite(self.targets).any(axis=1))
+        return self.task.labelled(self.targets)
 
     def where(self, graph: int) -> str:
         """Name a graph for an error message, by its number in the input, from 0."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from math import isfinite
 from typing import Any
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haarpool._types import Ints
-from haarpool.datasets.graphs import MISSING, Graphs
+from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
+from haarpool.tasks import MISSING
 
 Number = int | float
 
@@ -184,7 +185,7 @@ def check_classes(graphs: Graphs) -> Graphs:
     Many whole numbers or texts that hardly repeat are values, or names of the graphs.
     """
     known = int(graphs.is_labelled.sum())
-    if graphs.task == "classification" and len(graphs.classes) > max(MAX_CLASSES, known // 2):
+    if len(graphs.classes) > max(MAX_CLASSES, known // 2):
         raise unclear_labels(f"the labels of {graphs.name}", len(graphs.classes), known)
     return graphs
 
@@ -198,33 +199,9 @@ def unclear_labels(where: str, different: int, num_graphs: int) -> HaarPoolError
     )
 
 
-def multilabel(numbers: Ints, classes: Sequence[str], names: Sequence[str]) -> Mapping[str, Any]:
-    """Return the fields of `Graphs` for several targets with the same two classes.
-
-    Args:
-        numbers: (G * T,) Classes of all targets, graph by graph: 0, 1, or -1 without label.
-        classes: (2,) Names of the classes.
-        names: (T,) Names of the targets.
-    """
-    if len(classes) != 2:
-        listed = ", ".join(classes[:6]) + (", ..." if len(classes) > 6 else "")
-        raise HaarPoolError(
-            f"two classes, the same in all of {', '.join(names)}, for task=multilabel",
-            f"{len(classes)}: {listed}",
-            "choose other targets, or pass task=regression",
-        )
-    targets = np.where(numbers == MISSING, np.nan, numbers).reshape(-1, len(names))
-    return {
-        "task": "multilabel",
-        "targets": targets,
-        "classes": tuple(classes),
-        "target_names": tuple(names),
-    }
-
-
 def check_targets(graphs: Graphs) -> Graphs:
     """Check that all values to predict are within float32; return the graphs."""
-    if graphs.task == "regression" and graphs.targets is not None:
+    if graphs.target_names and graphs.targets is not None:
         for g, t in np.argwhere(np.abs(graphs.targets) > LARGEST)[:1].tolist():
             raise HaarPoolError(
                 f"values of at most {LARGEST:.2g}, the largest of float32",

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
 from haarpool._progress import ProgressOption
-from haarpool._types import Ints, Task
+from haarpool._types import Ints
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.reading import read_graphs
@@ -24,7 +24,7 @@ def load_dataset(  # noqa: D417  # `read_graphs` explains the others
     *,
     features: str = "auto",
     transform: Callable[[Any], Any] | None = None,
-    task: Task | None = None,
+    task: str | None = None,
     smiles: str | None = None,
     targets: Sequence[str] = (),
     strict: bool = False,
@@ -82,9 +82,8 @@ def graph_tensors(graphs: Graphs, encoding: Encoding) -> dict[str, tuple[Tensor,
         tensors["edge_weight"] = (weights, graphs.edge_start)
     if (attributes := encoding.encode_edges(graphs)) is not None:
         tensors["edge_attr"] = (torch.from_numpy(attributes), graphs.edge_start)
-    if graphs.targets is not None:
-        dtype = torch.long if graphs.task == "classification" else torch.float
-        y = torch.from_numpy(graphs.targets).to(dtype, copy=True)
+    if graphs.task is not None and graphs.targets is not None:
+        y = torch.from_numpy(graphs.targets.astype(graphs.task.dtype))
         tensors["y"] = (y, np.arange(len(graphs) + 1))
     return tensors
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Any, get_args
+from typing import Any
 
 from haarpool._progress import ProgressOption
-from haarpool._types import Task
-from haarpool._validate import choice, whole_number
+from haarpool._validate import whole_number
 from haarpool.datasets.download import DownloadError
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import check_classes, check_targets
@@ -23,13 +22,14 @@ from haarpool.datasets.locations import (
 )
 from haarpool.datasets.readers.registry import readers
 from haarpool.errors import HaarPoolError, HaarPoolWarning
+from haarpool.tasks import find_task
 
 
 def read_graphs(
     source: Source,
     root: Source | None = None,
     *,
-    task: Task | None = None,
+    task: str | None = None,
     smiles: str | None = None,
     targets: Sequence[str] = (),
     strict: bool = False,
@@ -57,8 +57,6 @@ def read_graphs(
         >>> len(graphs), graphs.task, graphs.classes, list(graphs.columns)
         (240, 'classification', ('fused', 'linked'), ['labels'])
     """
-    if task is not None:
-        choice("task", task, get_args(Task))
     columns = [targets] if isinstance(targets, str) else targets
     options = {"smiles": smiles, "targets": columns, "strict": strict, "seed": seed}
     graphs = _read(source, root, task, progress=progress, **options)
@@ -66,14 +64,16 @@ def read_graphs(
 
 
 def _read(
-    source: Source, root: Source | None = None, task: Task | None = None, **options: Any
+    source: Source, root: Source | None = None, task: str | None = None, **options: Any
 ) -> Graphs:
     """Read graphs, whose task may be doubtful: predictions do not need it."""
+    kind = find_task(task)
     reader, path, name = found = find_source(source, root)
     _check_columns(found, source, options)
-    if task is not None and reader.tasks and task not in reader.tasks:
+    kinds = [find_task(one) for one in reader.tasks]
+    if kind and kinds and not any(map(kind.reads_like, kinds)):
         expected = f"task={' or '.join(reader.tasks)} for {reader.phrase or reader.names[0]}"
-        raise HaarPoolError(expected, task, "leave out task=")
+        raise HaarPoolError(expected, kind, "leave out task=")
     return check_targets(reader.read(path or name, task, **reader.supported(**options)))
 
 
@@ -114,7 +114,7 @@ def stream_graphs(
     yield from map(check_targets, reader.stream(path or name, block, **options))
 
 
-def as_graphs(graphs: Any, task: Task | None = None, *, labels: bool = True) -> Graphs:
+def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> Graphs:
     """Convert graphs in any form.
 
     Args:

@@ -163,10 +163,17 @@ def _stratified(graphs: Graphs, labelled: Ints, seed: int, repeat: int) -> Split
 
 def _class_counts(graphs: Graphs) -> Ints:
     """Count the graphs of each class that has some; empty if graphs have no single class each."""
-    if graphs.task != "classification" or graphs.targets is None:
+    if (strata := _strata(graphs)) is None:
         return np.zeros(0, np.int64)
-    counts: Ints = np.unique(graphs.targets[graphs.is_labelled], return_counts=True)[1]
+    counts: Ints = np.unique(strata[graphs.is_labelled], return_counts=True)[1]
     return counts
+
+
+def _strata(graphs: Graphs) -> Ints | None:
+    """Return (G,) the classes that splits spread evenly; None if graphs have no class each."""
+    if graphs.task is None or graphs.targets is None:
+        return None
+    return graphs.task.strata(graphs.targets)
 
 
 def _class_shares(counts: Ints, size: int, reserve: int) -> Ints:
@@ -192,8 +199,9 @@ def _class_shares(counts: Ints, size: int, reserve: int) -> Ints:
 
 def _by_class(graphs: Graphs, order: Ints, counts: Ints, sizes: Sequence[Ints]) -> list[Ints]:
     """Cut parts off each class: the rest, then one part for each (C,) entry of `sizes`."""
-    assert graphs.targets is not None
-    order = order[np.argsort(graphs.targets[order], kind="stable")]
+    strata = _strata(graphs)
+    assert strata is not None
+    order = order[np.argsort(strata[order], kind="stable")]
     # Position of each graph in its class, and the part that has this position.
     position = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     ends = np.repeat(np.cumsum(sizes, axis=0), counts, axis=1)
@@ -211,8 +219,8 @@ def _folds(rule: str, graphs: Graphs, labelled: Ints, seed: int, repeat: int) ->
             f"use fewer folds, for example split=kfold:{max(3, len(labelled))}",
         )
     order = np.random.default_rng([seed, repeat]).permutation(labelled)
-    if graphs.task == "classification" and graphs.targets is not None:
-        order = order[np.argsort(graphs.targets[order], kind="stable")]
+    if (strata := _strata(graphs)) is not None:
+        order = order[np.argsort(strata[order], kind="stable")]
     return _rotated([order[i::k] for i in range(k)])  # every k-th graph, so that classes are even
 
 
@@ -283,30 +291,6 @@ def _fill(groups: Sequence[list[int]], train_end: float, validation_end: float) 
         else:
             test += group
     return [train, validation, test]
-
-
-def missing_classes(graphs: Graphs, splits: Sequence[Split]) -> str:
-    """Say which part of a split lacks a class that the dataset has; "" if none does.
-
-    Args:
-        graphs: The dataset; only one class per graph is checked.
-        splits: One split per repeat.
-    """
-    if graphs.task != "classification" or graphs.targets is None:
-        return ""
-    present = np.unique(graphs.targets[graphs.is_labelled])
-    messages: list[str] = []
-    for repeat, split in enumerate(splits):
-        for name, part in zip(PARTS, split, strict=True):
-            missing = np.setdiff1d(present, graphs.targets[part])
-            if len(part) and len(missing):
-                where = f" of repeat {repeat + 1}" if len(splits) > 1 else ""
-                label, others = graphs.classes[missing[0]], len(missing) - 1
-                more = f" and {others} other class{'es' * (others > 1)}" if others else ""
-                part_name = "training" if name == "train" else name
-                messages.append(f"no graph of class {label!r}{more} in the {part_name} part{where}")
-    more = f" (and {len(messages) - 1} more)" if len(messages) > 1 else ""
-    return messages[0] + more if messages else ""
 
 
 def _from_file(path: Path, graphs: Graphs, repeats: int) -> list[Split]:

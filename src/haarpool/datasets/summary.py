@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
+from haarpool.tasks import spread
 
 
 def summary(graphs: Graphs) -> dict[str, Any]:
@@ -42,10 +42,9 @@ def summary(graphs: Graphs) -> dict[str, Any]:
     result: dict[str, Any] = {
         "graphs": len(graphs),
         "task": graphs.task,
-        **_targets(graphs),
-        **({} if graphs.task is None else {"missing labels": int((~graphs.is_labelled).sum())}),
-        "nodes": _spread(graphs.sizes),
-        "edges": _spread(pairs),
+        **_labels(graphs),
+        "nodes": spread(graphs.sizes),
+        "edges": spread(pairs),
         "total nodes": size,
         "total edges": len(low),
         "largest degree": int(degree.max(initial=0)),
@@ -66,30 +65,12 @@ def summary(graphs: Graphs) -> dict[str, Any]:
     return result
 
 
-def _targets(graphs: Graphs) -> dict[str, Any]:
-    """Count the graphs of each class, for each target, or compute statistics of the values."""
-    if graphs.targets is None:
+def _labels(graphs: Graphs) -> dict[str, Any]:
+    """Return statistics of the labels, and the number of graphs without one."""
+    if graphs.task is None:
         return {}
-    if graphs.task == "classification":
-        counts = np.bincount(graphs.targets[graphs.is_labelled], minlength=len(graphs.classes))
-        return {"classes": dict(zip(graphs.classes, counts.tolist(), strict=True))}
-    values: dict[str, dict[str, Any]] = {}
-    for name, column in zip(graphs.target_names, graphs.targets.T, strict=True):
-        known = column[np.isfinite(column)]
-        if graphs.task == "multilabel":
-            counts = np.bincount(known.astype(np.int64), minlength=2)
-            values[name] = dict(zip(graphs.classes, counts.tolist(), strict=True))
-            values[name]["missing"] = len(column) - len(known)
-            continue
-        values[name] = _spread(known) | {"std": float(known.std()) if known.size else None}
-        values[name]["missing"] = len(column) - len(known)
-    return {"targets": values}
-
-
-def _spread(values: NDArray[Any]) -> dict[str, Any]:
-    if not values.size:
-        return {"mean": None, "min": None, "max": None}
-    return {"mean": float(values.mean()), "min": values.min().item(), "max": values.max().item()}
+    labels = {} if graphs.targets is None else graphs.task.summary(graphs.targets, graphs.names)
+    return labels | {"missing labels": int((~graphs.is_labelled).sum())}
 
 
 def _components(graphs: Graphs, low: Ints, high: Ints) -> Ints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from math import isfinite
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 
 from haarpool._text import shorten
-from haarpool._types import Floats, Ints, Task
+from haarpool._types import Floats, Ints
 from haarpool.datasets.labels import (
     MAX_CLASSES,
     Number,
@@ -23,38 +23,15 @@ from haarpool.datasets.labels import (
     as_classes,
     as_number,
     is_missing,
-    multilabel,
     text_classes,
     unclear_labels,
 )
 from haarpool.errors import HaarPoolError
+from haarpool.tasks import Task, find_task
 
 DELIMITERS = (",", ";", "\t")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters
 SAMPLE = 20  # rows that decide about the separator
 DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d*),\d+([eE][+-]?\d+)?")
-
-
-def safe_cells(cells: Iterable[Any]) -> list[Any]:
-    """Return the cells of a row to write so that spreadsheet programs read no formula.
-
-    Text that starts with =, +, -, @, a tab or a carriage return gets an apostrophe in front, unless
-    it is a number or a single character. So does such text behind apostrophes: no two texts become
-    the same.
-
-    Args:
-        cells: Text and numbers.
-
-    Example:
-        >>> safe_cells(["=HYPERLINK(A1)", "@me", "-1", "-C", "+", "a=b", -0.5])
-        ["'=HYPERLINK(A1)", "'@me", '-1', "'-C", '+', 'a=b', -0.5]
-    """
-    return [f"'{cell}" if _is_formula(cell) else cell for cell in cells]
-
-
-def _is_formula(cell: Any) -> bool:
-    text = cell.lstrip("'") if isinstance(cell, str) else ""
-    return len(text) > 1 and text[0] in FORMULA and as_number(text) is None
 
 
 class Row(NamedTuple):
@@ -174,7 +151,7 @@ def _column_index(name: str | None, header: list[str], path: Path) -> int:
 
 
 def read_targets(
-    names: Sequence[str], rows: Sequence[Row], task: Task | None = None
+    names: Sequence[str], rows: Sequence[Row], task: str | None = None
 ) -> Mapping[str, Any]:
     """Convert columns of text to the fields of `Graphs` about labels.
 
@@ -203,30 +180,30 @@ def read_targets(
             raise HaarPoolError(f"labels in the column {name!r}", "none", "choose another column")
         if task is None:
             _check_clear(name, cells, rows)
-    if len(names) > 1 and task != "regression":
-        all_cells = [cell for row in rows for cell in row.cells]
-        numbers, classes = _classes(all_cells)
-        two_classes = len(classes) == 2 and _looks_like_classes(all_cells)
-        if task is not None or two_classes:
-            return multilabel(numbers, classes, names)
+    kind = _kind(names, columns) if task is None else find_task(task, len(names))
+    if kind.reads_classes:
+        return kind.label_fields(*_classes([cell for row in rows for cell in row.cells]), names)
+    values = [_values(name, cells, rows) for name, cells in zip(names, columns, strict=True)]
+    return kind.label_fields(np.stack(values, axis=1), targets=names)
+
+
+def _kind(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Task:
+    """Return the task that columns of labels look like."""
     like_classes = [
         name for name, cells in zip(names, columns, strict=True) if _looks_like_classes(cells)
     ]
-    if len(names) > 1 and task is None and like_classes:
+    if len(names) == 1:
+        return find_task("classification" if like_classes else "regression")
+    all_cells = [cell for cells in zip(*columns, strict=True) for cell in cells]
+    if len(_classes(all_cells)[1]) == 2 and _looks_like_classes(all_cells):
+        return find_task("multilabel")
+    if like_classes:
         raise HaarPoolError(
             "one column of classes, several of the same two classes, or several of values",
             f"{len(names)} columns with classes in {', '.join(map(repr, like_classes))}",
             "choose one with targets=COLUMN, or pass task=regression if all are numbers",
         )
-    if task is None:
-        task = "classification" if like_classes else "regression"
-    if task == "regression":
-        values = [_values(name, cells, rows) for name, cells in zip(names, columns, strict=True)]
-        return {"task": task, "targets": np.stack(values, axis=1), "target_names": tuple(names)}
-    numbers, classes = _classes(columns[0])
-    if task == "multilabel":
-        return multilabel(numbers, classes, names)
-    return {"task": task, "targets": numbers, "classes": classes}
+    return find_task("regression")
 
 
 def _check_clear(name: str, cells: Sequence[str], rows: Sequence[Row]) -> None:

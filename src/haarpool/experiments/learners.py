@@ -18,22 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haarpool._numbers import as_json
-from haarpool._types import Floats, Ints, Task
+from haarpool._types import Floats, Ints
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError
 from haarpool.experiments.checkpoints import Checkpoints
 from haarpool.experiments.lines import Line, network_config
 from haarpool.experiments.table import Cell
+from haarpool.tasks import Task
 from haarpool.training.devices import ProcessGroup, device_name, find_device
-from haarpool.training.metrics import SCORES, scores_of
 from haarpool.training.run import Run, start_run
-from haarpool.training.train import TrainedRepeat, predict_graphs, train_repeat
+from haarpool.training.train import predict_graphs, train_repeat
 from haarpool.training.trained_model import average
 
 # The score of the validation part by which nested selection chooses. Small parts have few different
 # accuracies.
-CRITERIA: Mapping[Task, str] = {"classification": "log_loss", "regression": "mae"}
+CRITERIA: Mapping[str, str] = {"accuracy": "log_loss", "mae": "mae"}  # by main score
 
 
 class Learner(Protocol):
@@ -58,7 +58,7 @@ class TrainedNetworks(NamedTuple):
     """
 
     run: Run
-    trained: TrainedRepeat
+    trained: Run
 
     @property
     def task(self) -> Task:
@@ -99,7 +99,7 @@ class NetworkLearner:
         run, start = replace(self.run, splits=splits), time.perf_counter()
         networks = TrainedNetworks(run, train_repeat(run, seed, checkpoints.folder("network")))
         result, epochs = networks.trained.result, networks.trained.epochs
-        metric = SCORES[networks.task][0]
+        metric = networks.task.scores[0].name
         line: Line = {
             "metric": metric,
             "value": result.test[metric],
@@ -112,7 +112,7 @@ class NetworkLearner:
             "num_parameters": sum(p.numel() for p in run.network.parameters()),
             "device": device_name(run.group.device),
         }
-        if networks.task == "regression":  # for the figure of the paper
+        if not networks.task.reads_classes:  # for the figure of the paper
             history = {
                 "train_loss": [epoch.train_loss for epoch in epochs],
                 "validation": [epoch.validation_score for epoch in epochs],
@@ -171,8 +171,8 @@ class MixtureLearner:
         first = next(iter(kinds.values()))
         assert self.graphs.targets is not None
         mean = average(np.stack([kind.test for kind in kinds.values()]))
-        scores = scores_of(first.task, mean, self.graphs.targets[split.test])
-        metric = SCORES[first.task][0]
+        scores = first.task.score(mean, self.graphs.targets[split.test])
+        metric = first.task.scores[0].name
         hashes = {name: _chain_hash(kind.run) for name, kind in kinds.items()}
         return {
             "metric": metric, "value": scores[metric], "scores": {"test": scores},
@@ -203,7 +203,7 @@ class NestedLearner(MixtureLearner):
         task = next(iter(kinds.values())).task
         predicted = {name: kind.validation for name, kind in kinds.items()}
         candidates = dict(score_mixtures(predicted, targets[split.validation], task))
-        names = min(candidates, key=lambda names: candidates[names][CRITERIA[task]])
+        names = min(candidates, key=lambda names: candidates[names][CRITERIA[task.scores[0].name]])
         chosen = {name: kinds[name] for name in names}
         if total := self.cell.settings.get("final_networks"):
             ensemble = {"ensemble": ceil(total / len(names))}
@@ -230,20 +230,22 @@ def score_mixtures(
         task: The task.
 
     Example:
+        >>> from haarpool.tasks import find_task
         >>> sure, unsure = np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[0.5, 0.5], [0.2, 0.8]])
         >>> predicted = {"a": sure, "b": unsure}
-        >>> scores = dict(score_mixtures(predicted, np.array([0, 1]), "classification"))
+        >>> task = find_task("classification")
+        >>> scores = dict(score_mixtures(predicted, np.array([0, 1]), task))
         >>> min(scores, key=lambda names: scores[names]["log_loss"]), scores["a", "b"]["accuracy"]
         (('b',), 0.5)
     """
     from sklearn.metrics import log_loss
 
-    main = SCORES[task][0]
+    main = task.scores[0].name
     for number in range(1, len(predicted) + 1):
         for names in combinations(predicted, number):
             mean = average(np.stack([predicted[name] for name in names]))
-            scores = {main: scores_of(task, mean, targets)[main]}
-            if task == "classification":
+            scores = {main: task.main_score(mean, targets)}
+            if CRITERIA[main] == "log_loss":
                 loss = log_loss(targets, mean, labels=np.arange(mean.shape[1]))
                 scores = {"log_loss": float(loss)} | scores
             yield names, scores
@@ -278,7 +280,7 @@ def _part_scores(
         "large": (test[is_large], split.test[is_large]),
     }
     scores = {
-        part: scores_of(task, output, targets[part_graphs])[line["metric"]]
+        part: task.score(output, targets[part_graphs])[line["metric"]]
         for part, (output, part_graphs) in predicted.items()
         if len(part_graphs)
     }

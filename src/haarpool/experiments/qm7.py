@@ -93,7 +93,7 @@ def _cells() -> Iterator[Cell]:
             if protocol == "random" or row.name != "sagpool-mean":  # shown once
                 yield Cell("QM7", row.name, protocol, settings)
         for row, parameters in MODELS.items():
-            yield Cell("QM7", row.name, protocol, parameters, "regression")
+            yield Cell("QM7", row.name, protocol, parameters, "classical")
     for row, levels in NESTED.items():
         networks = {
             name: SUM | {"arch": f"haarsum:{size},levels={levels}"} for name, size in SIZES.items()

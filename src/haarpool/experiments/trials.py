@@ -27,7 +27,7 @@ LEARNERS: Mapping[str, Callable[[Cell, Graphs, str], Learner]] = {
     "mixture": MixtureLearner,
     "nested": NestedLearner,
     "csm": CsmLearner,
-    "regression": RegressionLearner,
+    "classical": RegressionLearner,
 }
 SPLIT_SEED = 0
 _PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "grakel")

@@ -49,6 +49,6 @@ def render_report(record: RunRecord) -> str:
         chain=record.chain,
         max_drawn=MAX_DRAWN,
         pictures=draw(record),
-        confusion=tables.Confusion.of(record) if record.task == "classification" else None,
+        figure=record.figure,
         tables=tables,
     )

@@ -22,7 +22,7 @@ from haarpool._types import Floats
 from haarpool.chains.chain import Chain
 from haarpool.plot import INK, plot_basis, plot_chain, plot_wavelets
 from haarpool.report.record import RunRecord
-from haarpool.report.tables import title, unit
+from haarpool.tasks import Figure as TaskFigure
 
 MAX_DRAWN = 1000  # nodes; a layout of more takes long and shows little
 MAX_VECTORS = 400  # shapes in one picture; pixels take less space for more
@@ -53,10 +53,8 @@ def draw(record: RunRecord) -> dict[str, list[str]]:
         if record.chain is not None and record.chain.sizes[0] <= MAX_DRAWN:
             pictures |= _draw_chain(record.chain)
         pictures["curves"] = _draw_curves(record)
-        if record.task == "regression":
-            pictures["parity"] = _draw_parity(record)
-        elif record.task == "multilabel":
-            pictures["roc"] = _draw_roc(record)
+        if record.figure.panels:
+            pictures["predictions"] = _draw_predictions(record.figure)
     return pictures
 
 
@@ -147,16 +145,16 @@ def _draw_chain(chain: Chain) -> dict[str, list[str]]:
 
 def _draw_curves(record: RunRecord) -> list[str]:
     """Draw the losses and, if there is one, the validation score by epoch."""
-    metric = record.result["metric"]
+    score = record.score(record.result["metric"])
     plots = [("loss", {"training": "train_loss", "validation": "validation_loss"})]
     if any(entry.get("validation_score") is not None for entry in record.epochs):
-        plots.append((f"validation {title(metric)}", {"validation": "validation_score"}))
+        plots.append((f"validation {score.title}", {"validation": "validation_score"}))
     panels = _panels(len(plots), (3.4, 2.6))
     for ax, (name, curves) in zip(panels, plots, strict=True):
         _draw_lines(ax, record, curves)
         ax.set(xlabel="epoch", ylabel=name)
     if len(panels) > 1:
-        factor, sign = unit(metric)
+        factor, sign = score.unit
         panels[1].yaxis.set_major_formatter(lambda value, _: f"{factor * value:.4g}{sign}")
     return _svgs(panels, "curve", [f"{name} by epoch" for name, _ in plots])
 
@@ -213,40 +211,21 @@ def _numbers(values: Iterable[float | None]) -> Floats:
 # ---------------------------------------------------------------------- predictions
 
 
-def _draw_parity(record: RunRecord) -> list[str]:
-    """Draw the predictions against the true values, one panel per target."""
-    names = record.config["data"]["target_names"]
-    panels = _panels(len(names), (3.1, 3.1))
-    targets, predictions = record.test.target.T, record.test.prediction.T
-    for ax, true, predicted in zip(panels, targets, predictions, strict=True):
-        known = np.isfinite(true) & np.isfinite(predicted)
-        true, predicted = true[known], predicted[known]
-        ax.scatter(true, predicted, 9, _COLOURS["training"], alpha=0.45, linewidths=0, zorder=2)
+def _draw_predictions(figure: TaskFigure) -> list[str]:
+    """Draw the panels that a task has made."""
+    panels = _panels(len(figure.panels), (2.3, 2.5) if figure.is_curve else (3.1, 3.1))
+    for ax, (_, x, y) in zip(panels, figure.panels, strict=True):
+        low, high, margin = 0.0, 1.0, 0.0
+        if figure.is_curve:
+            ax.plot(x, y, color=_COLOURS["training"], linewidth=1.4)
+        else:
+            ax.scatter(x, y, 9, _COLOURS["training"], alpha=0.45, linewidths=0, zorder=2)
+            ax.locator_params(nbins=5)
+            if len(x):
+                low, high = min(x.min(), y.min()), max(x.max(), y.max())
+                margin = 0.04 * (high - low) or 1.0
         ax.axline((0, 0), slope=1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
-        if len(true):
-            low, high = min(true.min(), predicted.min()), max(true.max(), predicted.max())
-            margin = 0.04 * (high - low) or 1.0
-            ax.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin))
-        ax.set(aspect="equal", xlabel="true value", ylabel="prediction")
-        ax.locator_params(nbins=5)
+        ax.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin))
+        ax.set(aspect="equal", xlabel=figure.axes[0], ylabel=figure.axes[1])
         ax.spines[["top", "right"]].set_visible(False)
-    return _svgs(panels, "parity", [f"prediction against true value: {name}" for name in names])
-
-
-def _draw_roc(record: RunRecord) -> list[str]:
-    """Draw the ROC curve of each target over the test parts of all repeats together."""
-    from sklearn.metrics import roc_curve  # imported late: it takes a second
-
-    names = record.config["data"]["target_names"]
-    panels = _panels(len(names), (2.3, 2.5))
-    targets, predictions = record.test.target.T, record.test.prediction.T
-    for ax, true, predicted in zip(panels, targets, predictions, strict=True):
-        known = np.isfinite(true) & np.isfinite(predicted)
-        if len(np.unique(true[known])) == 2:
-            false_positive, true_positive, _ = roc_curve(true[known], predicted[known])
-            ax.plot(false_positive, true_positive, color=_COLOURS["training"], linewidth=1.4)
-        ax.axline((0, 0), slope=1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
-        ax.set(aspect="equal", xlim=(0, 1), ylim=(0, 1))
-        ax.set(xlabel="false positives", ylabel="true positives")
-        ax.spines[["top", "right"]].set_visible(False)
-    return _svgs(panels, "roc", [f"ROC curve: {name}" for name in names])
+    return _svgs(panels, "prediction", [f"{figure.label}: {one.name}" for one in figure.panels])

@@ -5,18 +5,19 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool._types import Ints, Task
+from haarpool._text import safe_cells
+from haarpool._types import Ints
 from haarpool.chains.chain import Chain
-from haarpool.datasets.table import safe_cells
 from haarpool.errors import HaarPoolError
 from haarpool.nn.strings.architecture import UnknownTokenError, parse_architecture
-from haarpool.training.metrics import HEADLINES
+from haarpool.tasks import Figure, Names, Score, Task, find_task
 from haarpool.training.results import small_test_part
 from haarpool.training.run_folder import CONFIG, EXAMPLE_CHAIN, METRICS, RESULT, TEST, RunFolder
 
@@ -63,15 +64,11 @@ class Predictions:
             if header[:2] != ["repeat", "graph"] or not rows:
                 raise ValueError("no columns repeat and graph, or no rows")
             repeat, graph = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2).T
-            if data["task"] == "classification":
-                names = data["classes"]
-                number = {name: c for c, name in enumerate(names)}  # as version 0.1.0 wrote them
-                number |= {cell: c for c, cell in enumerate(safe_cells(names))}
-                classes = np.array([[number[name] for name in row[2:4]] for row in rows], np.int64)
-                return cls(repeat, graph, *classes.reshape(-1, 2).T)
-            width = len(data["target_names"])
-            values = np.array([row[2:] for row in rows], np.float64).reshape(-1, 2 * width)
-            return cls(repeat, graph, values[:, :width], values[:, width:])
+            names = names_in(data)
+            # Version 0.1.0 wrote the names as they are.
+            plain = dict(zip(safe_cells(names.classes), names.classes, strict=True))
+            cells = [[plain.get(cell, cell) for cell in row[2:]] for row in rows]
+            return cls(repeat, graph, *find_task(data["task"]).read_test_rows(cells, names))
         except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
             raise folder.damaged(TEST, error) from error
 
@@ -112,13 +109,13 @@ class RunRecord:
                 f"finish the run: haarpool train --resume {path}",
             )
         config, result, epochs = folder.config(), folder.read_json(RESULT), folder.read_metrics()
-        for name, content, check in (
-            (CONFIG, config, _check_config),
-            (RESULT, result, _check_result),
-            (METRICS, epochs, _check_epochs),
+        for name, check, *content in (
+            (CONFIG, _check_config, config),
+            (RESULT, _check_result, result, config),
+            (METRICS, _check_epochs, epochs),
         ):
             try:
-                check(content)
+                check(*content)
             except UnknownTokenError:
                 raise
             except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -128,20 +125,13 @@ class RunRecord:
 
     def __post_init__(self) -> None:
         """Check that the predictions fit to the configuration."""
-        if not self._predictions_fit():
+        target, prediction = np.asarray(self.test.target), np.asarray(self.test.prediction)
+        if not self.task.fits(target, prediction, self.names):
             raise HaarPoolError(
                 "predictions of the classes or target names in the configuration",
-                f"targets of shape {np.shape(self.test.target)} for {self.config['data']['task']}",
+                f"targets of shape {target.shape} for {self.config['data']['task']}",
                 "use files of the same run",
             )
-
-    def _predictions_fit(self) -> bool:
-        data, shape = self.config["data"], np.shape(self.test.target)
-        if self.task != "classification":
-            return shape[1:] == (len(data["target_names"]),)
-        predicted = np.asarray(self.test.prediction)
-        known = np.maximum(predicted, self.test.target) < len(data["classes"])
-        return len(shape) == 1 and bool((known & (predicted >= 0)).all())
 
     @property
     def repeats(self) -> int:
@@ -151,8 +141,25 @@ class RunRecord:
     @property
     def task(self) -> Task:
         """What is predicted."""
-        task: Task = self.config["data"]["task"]
-        return task
+        name: str = self.config["data"]["task"]
+        return find_task(name)
+
+    @property
+    def names(self) -> Names:
+        """Names of what is predicted."""
+        return names_in(self.config["data"])
+
+    @cached_property
+    def figure(self) -> Figure:
+        """What is shown of the predictions."""
+        test = self.test
+        return self.task.figure(
+            np.asarray(test.target), np.asarray(test.prediction), self.names, self.repeats
+        )
+
+    def score(self, name: str) -> Score:
+        """Return the score of this name."""
+        return next(one for one in self.task.scores if one.name == name)
 
     @property
     def best_epochs(self) -> list[list[int]]:
@@ -167,6 +174,11 @@ class RunRecord:
         return int(self.result.get("ensemble", 1))
 
 
+def names_in(data: Mapping[str, Any]) -> Names:
+    """Return the names of what is predicted in the section "data" of a configuration."""
+    return Names(tuple(data["classes"]), tuple(data["target_names"]))
+
+
 # ---------------------------------------------------------------------- checks of the files
 
 
@@ -177,6 +189,7 @@ def _check_config(config: Any) -> None:
         len(data[name])
     for section in (data["summary"], config["model"], config["training"], config["versions"]):
         section.items()
+    find_task(data["task"])
     parse_architecture(config["model"]["arch"])
     if config["chain"] is not None:
         config["chain"].items()
@@ -184,8 +197,9 @@ def _check_config(config: Any) -> None:
     config["training"]["split"].split()
 
 
-def _check_result(result: Any) -> None:
+def _check_result(result: Any, config: Any) -> None:
     """Access everything that the report shows; any error means that the file is damaged."""
+    task = find_task(config["data"]["task"])
     repeats = int(result["repeats"])
     parts = [result["graphs"][part] for part in ("train", "validation", "test")]
     scores = [score[part] for score in result["scores"].values() for part in ("validation", "test")]
@@ -196,14 +210,16 @@ def _check_result(result: Any) -> None:
     for score in scores:
         float(score["mean"] or 0) + float(score["std"] or 0)
     result["best_epoch"][result["model_of_repeat"]]
+    if unknown := set(result["scores"]) - {one.name for one in task.scores}:
+        raise ValueError(f"scores of another task: {', '.join(sorted(unknown))}")
     if result["metric"] not in result["scores"]:
         raise ValueError(f"no scores for the metric {result['metric']!r}")
     if members := result.get("members"):
         _check_members(members, repeats, result["ensemble"])
     for target in (result.get("targets") or {}).values():
-        for name in HEADLINES[result["metric"]]:
+        for one in task.headline:
             for part in ("validation", "test"):
-                float(target[name][part]["mean"] or 0) + len(target[name][part]["each"])
+                float(target[one.name][part]["mean"] or 0) + len(target[one.name][part]["each"])
 
 
 def _check_members(members: Any, repeats: int, number: int) -> None:

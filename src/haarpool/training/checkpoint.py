@@ -11,7 +11,7 @@ from torch import Tensor
 
 from haarpool.errors import HaarPoolError
 from haarpool.training.loop import Epoch, Progress, Trainer
-from haarpool.training.run import Member, MemberResult, RepeatResult, Run, make_network
+from haarpool.training.run import Member, Result, Run, make_network
 from haarpool.training.run_folder import CHECKPOINT, MEMBER, RunFolder
 from haarpool.training.trained_model import model_tensors, scale_from, strip_prefix
 
@@ -32,7 +32,8 @@ def save_checkpoint(run: Run, trainer: Trainer | None, folder: RunFolder) -> Non
         "model_of": run.model_repeat,
         "members": len(run.members),
         "outcomes": [
-            {name: value for name, value in result._asdict().items() if name != "predicted"}
+            {"validation": result.validation, "test": result.test, "targets": result.targets}
+            | {"members": [member[:3] for member in result.members]}
             for result in run.results
         ],
     }
@@ -72,9 +73,10 @@ def load_checkpoint(run: Run, folder: RunFolder) -> Trainer | None:
                 "finish the run with that version, or train again",
             )
         for repeat, values in enumerate(notes["outcomes"]):
-            values["members"] = [MemberResult(*member) for member in values["members"]]
+            values["members"] = [Result(*member) for member in values["members"]]
             predicted = tensors[f"predicted.{repeat}"].numpy()
-            run.results.append(RepeatResult(**values, predicted=predicted))
+            best = values["members"][0].best_epoch
+            run.results.append(Result(best, **values, predicted=predicted))
         run.model_repeat = notes["model_of"]
         if run.model_repeat >= 0:
             members = range(run.config.ensemble)

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from haarpool._types import Ints
-from haarpool.datasets.graphs import MISSING, Graphs
+from haarpool._types import Floats, Ints
+from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import TensorDict
@@ -28,10 +27,9 @@ from haarpool.haar.operators import can_be_captured
 from haarpool.nn import Network
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, seed_sequence, seeded
-from haarpool.training.metrics import LOWER_IS_BETTER, SCORES, main_score
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.padded_step import PaddedStep
-from haarpool.training.trained_model import Scale, strip_prefix, to_predictions
+from haarpool.training.trained_model import strip_prefix
 
 
 class Epoch(NamedTuple):
@@ -116,9 +114,8 @@ class Trainer:
         assert graphs.targets is not None
         self.task, self.targets = network.task, graphs.targets
         self.progress = Progress()
-        self.scale: Scale | None = None
-        if self.task == "regression":
-            self.scale = Scale.of(self.targets[split.train])
+        train = self.targets[split.train]
+        self.scale = self.task.scale(train)
         self._scale = self.scale and self.scale.to(group.device)
         self._bfloat16 = config.precision == "bfloat16"
         on_gpu = group.device.type == "cuda"
@@ -142,8 +139,12 @@ class Trainer:
         self._chunk_size = 8 * config.batch_size
         network.fit_inputs(self._training_part())
         network.fit_baseline((part, self._target(part["y"])) for part in self._training_part())
-        self._weight, self._mass = self._class_weights()
-        self._device_mass = torch.tensor(self._mass, dtype=torch.float32, device=group.device)
+        weights = None
+        if config.class_weights:
+            weights = self.task.class_weights(train, network.out_channels)
+        self._weight = None if weights is None else self._on_device(weights)
+        self._mass = self.task.mass(self.targets, weights)
+        self._device_mass = self._on_device(self._mass)
         self._total_loss = torch.zeros((), device=group.device)
         self._model: Callable[..., Any] = _TrainedNetwork(network)
         if group.size > 1:
@@ -156,19 +157,8 @@ class Trainer:
     def _training_part(self) -> Iterator[TensorDict]:
         return map(self.batches.take, self.batches.chunks(self.split.train, self._chunk_size))
 
-    def _class_weights(self) -> tuple[Tensor | None, NDArray[np.float64]]:
-        """Return the class weights of `task_loss`, and (G,) the weight of each graph in a mean."""
-        targets, train = self.targets, self.targets[self.split.train]
-        known = targets != MISSING if self.task == "classification" else np.isfinite(targets)
-        if self.task == "regression" or not self.config.class_weights:
-            return None, known.reshape(len(targets), -1).sum(axis=1).astype(np.float64)
-        if self.task == "classification":
-            weights = _balanced(np.bincount(train, minlength=self.network.out_channels))
-            mass = known * weights[targets]
-        else:
-            weights = _balanced(np.stack([(train == label).sum(axis=0) for label in (0, 1)]))
-            mass = np.where(known, np.where(targets == 1, weights[1], weights[0]), 0).sum(axis=1)
-        return torch.tensor(weights, dtype=torch.float32, device=self.group.device), mass
+    def _on_device(self, weights: Floats) -> Tensor:
+        return torch.tensor(weights, dtype=torch.float32, device=self.group.device)
 
     def run_epoch(self, on_step: Callable[[], object]) -> Epoch:
         """Train on the training part once, then evaluate the validation part."""
@@ -189,7 +179,7 @@ class Trainer:
         if better and self.config.monitor != "last":
             state = self.network.state_dict()
             self.best = {k: v.detach().to("cpu", copy=True) for k, v in state.items()}
-        best = Progress(epoch, epoch, loss, self._higher_is_better(score))
+        best = Progress(epoch, epoch, loss, self.task.higher_is_better(score))
         self.progress = best if better else self.progress._replace(epoch=epoch)
         seconds = time.perf_counter() - start
         shown = None if math.isnan(score) else score
@@ -287,13 +277,12 @@ class Trainer:
 
         The score is NaN where it is not defined.
         """
-        target = torch.from_numpy(self.targets[graphs])
+        labels = self.targets[graphs]
+        target = torch.from_numpy(labels)
         if self.scale is not None:
-            target = (target - self.scale.mean) / self.scale.std
-        loss = self.network.loss(output, target).item()
-        predicted = to_predictions(output, self.task, self.scale)
-        score = main_score(self.task, predicted, self.targets[graphs])
-        return loss, score
+            target = self.scale.standardize(target)
+        loss = self.task.loss(output, target).item()
+        return loss, self.task.main_score(self.task.to_predictions(output, self.scale), labels)
 
     def tensors(self) -> TensorDict:
         """Return network, best weights and optimiser state: with `progress` a checkpoint."""
@@ -320,19 +309,15 @@ class Trainer:
             self.network.load_state_dict(self.best)
 
     def _target(self, y: Tensor) -> Tensor:
-        return y if self._scale is None else (y - self._scale.mean) / self._scale.std
-
-    def _higher_is_better(self, score: float) -> float:
-        if math.isnan(score):  # then all epochs are equal, and the loss decides
-            return -math.inf
-        return -score if SCORES[self.task][0] in LOWER_IS_BETTER else score
+        return y if self._scale is None else self._scale.standardize(y)
 
     def _is_better(self, loss: float, score: float) -> bool:
         if self.config.monitor == "last":
             return True
         if self.config.monitor == "loss":
             return loss < self.progress.best_loss
-        now, best = self._higher_is_better(score), self.progress.best_score
+        # A score that is not defined is -inf: then all epochs are equal, and the loss decides.
+        now, best = self.task.higher_is_better(score), self.progress.best_score
         return now > best or (now == best and loss < self.progress.best_loss)
 
     def _lr(self, epoch: int) -> float:
@@ -356,14 +341,3 @@ class Trainer:
         if not self._bfloat16:
             return nullcontext()
         return torch.autocast(self.group.device.type, torch.bfloat16)
-
-
-def _balanced(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return weights that give all classes that occur the same total, and a mean weight of 1.
-
-    Args:
-        counts: (classes, ...) number of graphs of each class.
-    """
-    present = (counts > 0).sum(axis=0)
-    share = counts.sum(axis=0) / np.maximum(counts, 1) / np.maximum(present, 1)
-    return np.where(counts > 0, share, 0.0)

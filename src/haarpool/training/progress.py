@@ -9,10 +9,9 @@ from tqdm import tqdm
 
 from haarpool._progress import ProgressLines, ProgressOption, is_hidden
 from haarpool._text import printable
-from haarpool._types import Task
 from haarpool.datasets.splits import num_folds
+from haarpool.tasks import Score
 from haarpool.training.loop import Epoch, Trainer
-from haarpool.training.metrics import SCORES, SHORT_NAMES
 from haarpool.training.run import Run
 
 MAX_NAME = 12  # characters of the name of a dataset in a bar
@@ -58,7 +57,7 @@ class RunProgress:
 
     def end_epoch(self, epoch: Epoch, trainer: Trainer, bar: tqdm) -> None:
         """Show the metrics of an epoch."""
-        score = f"validation {_show_score(epoch.validation_score, trainer.task)}"
+        score = f"validation {_show_score(trainer.task.scores[0], epoch.validation_score)}"
         loss = f"loss {epoch.train_loss:.3f}"
         if not bar.disable:
             if trainer.config.monitor == "last":
@@ -74,9 +73,9 @@ class RunProgress:
 
     def end_repeat(self) -> None:
         """Show the validation score of the repeat that was completed last, if there are several."""
-        results, task = self._run.results, self._run.network.task
+        results, main = self._run.results, self._run.network.task.scores[0]
         if self._lines is not None and len(self._run.splits) > 1:
-            score = _show_score(results[-1].validation.get(SCORES[task][0]), task)
+            score = _show_score(main, results[-1].validation.get(main.name))
             place = self._place(len(results) - 1)
             self._lines.show(", ".join([*place, f"validation {score}"]), self._share())
 
@@ -105,10 +104,9 @@ class RunProgress:
         return (len(self._run.results) + members / config.ensemble) / len(self._run.splits)
 
 
-def _show_score(score: float | None, task: Task) -> str:
-    name = SCORES[task][0]
-    number = "–" if score is None or math.isnan(score) else f"{score:.3f}"
-    return f"{SHORT_NAMES.get(name, name)} {number}"
+def _show_score(score: Score, value: float | None) -> str:
+    number = "–" if value is None or math.isnan(value) else f"{value:.3f}"
+    return f"{score.short} {number}"
 
 
 def _first_fitting(bar: tqdm, texts: Sequence[str]) -> str:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from haarpool._files import atomic_write
-from haarpool._types import Task
+from haarpool._text import count, safe_cells
 from haarpool._versions import find_versions
 from haarpool.datasets.splits import Split, num_folds
 from haarpool.datasets.summary import summary
-from haarpool.datasets.table import safe_cells
 from haarpool.training.devices import device_name
-from haarpool.training.metrics import SCORES
-from haarpool.training.run import Run, check_labels
+from haarpool.training.run import Run
 from haarpool.training.run_folder import EXAMPLE_CHAIN, MODEL, RESULT, TEST, RunFolder
 from haarpool.training.trained_model import model_tensors
 
+SCORED = ("validation", "test")  # parts
 MIN_TEST_GRAPHS = 10  # with fewer, one graph changes the accuracy by more than 10 %
 
 
@@ -77,7 +76,8 @@ def write_results(run: Run, folder: RunFolder) -> None:
         open(partial, "w", encoding="utf-8", newline="") as file,
     ):
         writer = csv.writer(file)
-        writer.writerow(safe_cells(["repeat", "graph", *_test_columns(run)]))
+        columns = run.network.task.test_columns(run.graphs.names)
+        writer.writerow(safe_cells(["repeat", "graph", *columns]))
         writer.writerows(map(safe_cells, _test_rows(run)))
     if run.chains is not None:
         run.chains.example.save(folder.path / EXAMPLE_CHAIN)
@@ -95,27 +95,21 @@ def run_result(run: Run) -> dict[str, Any]:
     and "scored_targets" the number of targets in the mean of the main score; None unless there are
     several.
     """
-    task = check_labels(run.graphs)
-    parts = [part for r in run.results for part in (r.validation, r.test)]
-    names = [name for name in SCORES[task] if any(name in part for part in parts)]
+    results, task = run.results, run.network.task
+    parts = [part for r in results for part in (r.validation, r.test)]
+    names = [one.name for one in task.scores if any(one.name in part for part in parts)]
     return {
         "dataset": run.graphs.name,
         "arch": run.config.arch,
         "features": run.encoding.describe(),
-        "metric": SCORES[task][0],
-        "repeats": len(run.results),
+        "metric": task.scores[0].name,
+        "repeats": len(results),
         "ensemble": run.config.ensemble,
         "folds": num_folds(run.config.split, run.graphs),
-        "scores": {
-            name: {
-                part: _statistics([getattr(r, part).get(name, math.nan) for r in run.results])
-                for part in ("validation", "test")
-            }
-            for name in names
-        },
+        "scores": _scores(names, {part: [getattr(r, part) for r in results] for part in SCORED}),
         "members": _member_results(run, names) if run.config.ensemble > 1 else None,
-        **(_target_results(run, task) if run.results[0].targets else _NO_TARGETS),
-        "best_epoch": [result.best_epoch for result in run.results],
+        **_target_results(run),
+        "best_epoch": [result.best_epoch for result in results],
         "model_of_repeat": run.model_repeat,
         "example_graph": None if run.chains is None else run.chains.example_graph,
         "graphs": {p: [len(getattr(s, p)) for s in run.splits] for p in Split._fields},
@@ -168,24 +162,18 @@ def small_test_part(result: Mapping[str, Any]) -> str:
     smallest, repeats = min(result["graphs"]["test"]), len(result["graphs"]["test"])
     if smallest >= MIN_TEST_GRAPHS:
         return ""
+    graphs = count(smallest, "graph")
     if repeats > 1:
-        return f"a test part has only {_graphs(smallest)}: the scores of a single repeat say little"
-    return f"the test part has {_graphs(smallest)}: its scores say little"
+        return f"a test part has only {graphs}: the scores of a single repeat say little"
+    return f"the test part has {graphs}: its scores say little"
 
 
-def _graphs(number: int) -> str:
-    return "1 graph" if number == 1 else f"{number} graphs"
-
-
-_NO_TARGETS = {"targets": None, "scored_targets": None}
-
-
-def _member_results(run: Run, names: Sequence[str]) -> dict[str, Any]:
+def _member_results(run: Run, names: Iterable[str]) -> dict[str, Any]:
     """Return the scores of single members, and the mean and spread of their mean per repeat."""
     scores: dict[str, Any] = {}
     for name in names:
         scores[name] = {}
-        for part in ("validation", "test"):
+        for part in SCORED:
             each = [[getattr(m, part).get(name, math.nan) for m in r.members] for r in run.results]
             values = [[_finite(value) for value in members] for members in each]
             means = [float(np.mean(members)) for members in each]
@@ -196,19 +184,41 @@ def _member_results(run: Run, names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _target_results(run: Run, task: Task) -> dict[str, Any]:
-    """Return the scores of each target, over the repeats in which they are defined."""
-    targets: dict[str, Any] = {}
-    counts: dict[str, list[int]] = {"validation": [], "test": []}
-    for t, target in enumerate(run.graphs.target_names):
-        targets[target] = {}
-        for name in SCORES[task]:
-            each = {p: [r.targets[p][t].get(name, math.nan) for r in run.results] for p in counts}
-            targets[target][name] = {p: _statistics(values) for p, values in each.items()}
-    for part, numbers in counts.items():
-        parts = [result.targets[part] for result in run.results]
-        numbers += [sum(SCORES[task][0] in scores for scores in part) for part in parts]
-    return {"targets": targets, "scored_targets": counts}
+def _target_results(run: Run) -> dict[str, Any]:
+    """Return the scores of each target, and for how many of them the main score is defined."""
+    targets = [result.targets for result in run.results if result.targets]
+    if not targets:
+        return {"targets": None, "scored_targets": None}
+    names = [one.name for one in run.network.task.scores]
+    parts = {part: [scores[part] for scores in targets] for part in SCORED}
+    return {
+        "targets": {
+            name: _scores(names, {part: [one[t] for one in each] for part, each in parts.items()})
+            for t, name in enumerate(run.graphs.target_names)
+        },
+        "scored_targets": {
+            part: [sum(names[0] in scores for scores in one) for one in each]
+            for part, each in parts.items()
+        },
+    }
+
+
+def _scores(
+    names: Iterable[str], parts: Mapping[str, Sequence[Mapping[str, float]]]
+) -> dict[str, Any]:
+    """Return statistics of scores over the repeats.
+
+    Args:
+        names: Names of the scores.
+        parts: By part, the scores of each repeat.
+    """
+    return {
+        name: {
+            part: _statistics([scores.get(name, math.nan) for scores in each])
+            for part, each in parts.items()
+        }
+        for name in names
+    }
 
 
 def _statistics(values: list[float]) -> dict[str, Any]:
@@ -225,25 +235,9 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _test_columns(run: Run) -> list[str]:
-    graphs = run.graphs
-    if graphs.task == "classification":
-        return ["target", "prediction", *(f"p({name})" for name in graphs.classes)]
-    names = graphs.target_names
-    return [f"{kind} {name}" for kind in ("target", "prediction") for name in names]
-
-
 def _test_rows(run: Run) -> Iterator[list[Any]]:
-    graphs, targets = run.graphs, run.graphs.targets
+    task, names, targets = run.network.task, run.graphs.names, run.graphs.targets
     assert targets is not None
     for repeat, (split, result) in enumerate(zip(run.splits, run.results, strict=True)):
         for g, predicted in zip(split.test, result.predicted, strict=True):
-            if graphs.task == "classification":
-                names = [graphs.classes[i] for i in (targets[g], predicted.argmax())]
-                yield [repeat, g, *names, *map(_six_digits, predicted)]
-            else:
-                yield [repeat, g, *map(_six_digits, [*targets[g], *predicted])]
-
-
-def _six_digits(value: float) -> str:
-    return f"{value:.6g}"
+            yield [repeat, g, *task.test_cells(targets[g], predicted, names)]

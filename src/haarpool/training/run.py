@@ -6,27 +6,26 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from haarpool._progress import ProgressOption
-from haarpool._types import Floats, Task
+from haarpool._types import Floats
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.splits import PARTS, Split, default_rule, make_splits, missing_classes
+from haarpool.datasets.splits import Split, default_rule, make_splits
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 from haarpool.nn import Network
+from haarpool.tasks import Scale, Task
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, seed_sequence, seeded
 from haarpool.training.loop import Epoch, Trainer
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.preparation import ChainSummary, prepare_minibatches
-from haarpool.training.trained_model import Scale, TrainedModel, build_network
-
-Scores = dict[str, float]
+from haarpool.training.trained_model import TrainedModel, build_network
 
 
 class Member(NamedTuple):
@@ -34,7 +33,7 @@ class Member(NamedTuple):
 
     Attributes:
         network: The network with the weights of the kept epoch.
-        scale: Scale of the targets, for regression.
+        scale: Scale of the targets, if the task has one.
         best_epoch: The epoch that was kept: the one that validation chose, or the last.
         validation: (n, C) or (n, T) predictions for the validation part.
         test: (n, C) or (n, T) predictions for the test part.
@@ -47,42 +46,24 @@ class Member(NamedTuple):
     test: Floats
 
 
-class MemberResult(NamedTuple):
-    """The result of one member of a repeat.
+class Result(NamedTuple):
+    """The scores of one member of a repeat, or of the mean prediction of all its members.
 
     Attributes:
-        best_epoch: The epoch that was kept: the one that validation chose, or the last.
-        validation: Scores of that epoch on the validation part.
-        test: Scores of that epoch on the test part.
+        best_epoch: The epoch that was kept; of several members, that of the first one.
+        validation: Scores on the validation part.
+        test: Scores on the test part.
+        members: Result of each member alone; it has none of what follows.
+        targets: Scores of each target by part, if there are several targets.
+        predicted: (n, C) or (n, T) predictions for the n graphs of the test part.
     """
 
     best_epoch: int
-    validation: Scores
-    test: Scores
-
-
-class RepeatResult(NamedTuple):
-    """The result of one repeat: of the mean prediction of its members.
-
-    Attributes:
-        validation: Scores on the validation part.
-        test: Scores on the test part.
-        predicted: (n, C) or (n, T) probabilities, or (n, T) values, for the n graphs of the test
-            part.
-        members: Result of each member alone.
-        targets: Scores of each target by part; {} unless there are several targets.
-    """
-
-    validation: Scores
-    test: Scores
-    predicted: Floats
-    members: Sequence[MemberResult]
-    targets: Mapping[str, Sequence[Scores]]
-
-    @property
-    def best_epoch(self) -> int:
-        """The epoch that was kept, of the first member."""
-        return self.members[0].best_epoch
+    validation: Mapping[str, float]
+    test: Mapping[str, float]
+    members: Sequence[Result] = ()
+    targets: Mapping[str, Sequence[Mapping[str, float]]] | None = None
+    predicted: Floats = np.zeros((0, 0))
 
 
 @dataclass
@@ -116,7 +97,7 @@ class Run:
     chains: ChainSummary | None
     epochs: list[Epoch] = field(default_factory=list)
     members: list[Member] = field(default_factory=list)
-    results: list[RepeatResult] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
     model: TrainedModel | None = None
     model_repeat: int = -1
     first_repeat: int = 0
@@ -126,14 +107,18 @@ class Run:
         """Number of the repeat that is trained next, or now."""
         return self.first_repeat + len(self.results)
 
+    @property
+    def result(self) -> Result:
+        """Result of the repeat that was completed last."""
+        return self.results[-1]
+
     def trainer(self, repeat: int, member: int = 0) -> Trainer:
         """Make the trainer of a member of a repeat, with new weights."""
         network = self.network
         if repeat > 0 or member > 0:
             network = make_network(self.config, self.graphs, self.encoding, repeat, member)
-        network.to(self.group.device)
         return Trainer(
-            network,
+            network.to(self.group.device),
             self.batches,
             self.graphs,
             self.splits[repeat],
@@ -146,9 +131,8 @@ class Run:
     def trained_model(self, members: Sequence[Member]) -> TrainedModel:
         """Return the members of a repeat together with everything that prediction needs."""
         networks = tuple(member.network.eval() for member in members)
-        names = (self.graphs.classes, self.graphs.target_names)
-        task, scale = networks[0].task, members[0].scale
-        return TrainedModel(networks, self.encoding, task, *names, scale, self.config.chain)
+        names, scale = self.graphs.names, members[0].scale
+        return TrainedModel(networks, self.encoding, names, scale, self.config.chain)
 
 
 def start_run(
@@ -171,7 +155,7 @@ def start_run(
         splits: One split per repeat; by default those of `config.split`.
         strict: Raise an error if a part of a split lacks a class; by default this is a warning.
     """
-    check_labels(graphs)
+    task, targets = check_labels(graphs)
     no_effect = config.monitor == "last" and config.epochs > config.patience != RunConfig.patience
     if no_effect and group.is_main:
         text = "patience has no effect with monitor=last: all epochs are trained"
@@ -184,8 +168,13 @@ def start_run(
     if config.split == "auto":
         config = replace(config, split=default_rule(graphs))
     splits = splits or make_splits(config.split, graphs, config.seed, config.repeats)
-    _check_targets(graphs, splits)
-    _check_classes(graphs, splits, strict=strict, warn=group.is_main)
+    if missing_classes := task.check_parts(targets, graphs.names, splits):
+        if strict:
+            remedy = f"{task.remedy}, or leave out strict=True"
+            raise HaarPoolError("all classes in every part", missing_classes, remedy)
+        if group.is_main:
+            text = f"{missing_classes}: scores of such a part can mislead"
+            warnings.warn(text, HaarPoolWarning, stacklevel=2)
     encoding = Encoding.fit(graphs, config.features)
     network = make_network(config, graphs, encoding)
     if not network.reads_edges:
@@ -213,15 +202,14 @@ def make_network(
     config: RunConfig, graphs: Graphs, encoding: Encoding, repeat: int = 0, member: int = 0
 ) -> Network:
     """Make a member of a repeat, with random weights by (seed, repeat, member)."""
-    task = check_labels(graphs)
-    outputs = len(graphs.classes) if task == "classification" else len(graphs.target_names)
+    task, _ = check_labels(graphs)
     seed = seed_sequence(config.seed, repeat, member=member).generate_state(1)[0]
     with seeded(int(seed), torch.device("cpu")):
-        return build_network(config, encoding, task, outputs)
+        return build_network(config, encoding, task, len(task.output_names(graphs.names)))
 
 
-def check_labels(graphs: Graphs) -> Task:
-    """Return the task of a dataset; raise an error if its labels cannot train a network."""
+def check_labels(graphs: Graphs) -> tuple[Task, NDArray[Any]]:
+    """Return the task and the targets; raise an error if these cannot train a network."""
     if graphs.task is None or graphs.targets is None or not graphs.is_labelled.any():
         raise HaarPoolError(
             f"labels of the graphs of {graphs.name}",
@@ -230,67 +218,8 @@ def check_labels(graphs: Graphs) -> Task:
             if graphs.ids is None
             else "pass targets=COLUMN",
         )
-    if graphs.task == "classification":
-        classes = np.unique(graphs.targets[graphs.is_labelled])
-        if len(classes) < 2:
-            raise HaarPoolError(
-                f"at least two classes in {graphs.name}",
-                f"only {graphs.classes[classes[0]]!r}",
-                "add graphs of another class, or pass task=regression",
-            )
-    if graphs.task == "multilabel" and not has_both_classes(graphs.targets).any():
-        raise HaarPoolError(
-            f"a target of {graphs.name} with two classes",
-            "only targets with one",
-            "choose other targets",
-        )
-    return graphs.task
-
-
-def has_both_classes(targets: Floats) -> NDArray[np.bool_]:
-    """Return which of the T targets have zeros and ones, of (n, T) targets with NaN."""
-    return np.asarray((targets == 0).any(axis=0) & (targets == 1).any(axis=0))
-
-
-def _check_targets(graphs: Graphs, splits: list[Split]) -> None:
-    """Check that every target has a value in every training part."""
-    if graphs.task != "regression" or graphs.targets is None:
-        return
-    for split in splits:
-        known = np.isfinite(graphs.targets[split.train]).any(axis=0)
-        if not known.all():
-            name = graphs.target_names[int(np.flatnonzero(~known)[0])]
-            raise HaarPoolError(
-                f"a value of {name!r} in every training part",
-                "a training part without one",
-                "leave this target out",
-            )
-
-
-def _check_classes(graphs: Graphs, splits: list[Split], *, strict: bool, warn: bool) -> None:
-    """Warn, or raise an error, if a part lacks a class."""
-    missing, remedy = missing_classes(graphs, splits), "pass split=stratified"
-    if graphs.task == "multilabel":
-        missing, remedy = _targets_of_one_class(graphs, splits), "leave these targets out"
-    if missing and strict:
-        raise HaarPoolError(
-            "all classes in every part", missing, f"{remedy}, or leave out strict=True"
-        )
-    if missing and warn:
-        text = f"{missing}: scores of such a part can mislead"
-        warnings.warn(text, HaarPoolWarning, stacklevel=3)
-
-
-def _targets_of_one_class(graphs: Graphs, splits: list[Split]) -> str:
-    """Say which targets lack a class in a part; "" if none does."""
-    assert graphs.targets is not None
-    messages = []
-    for name, parts in zip(PARTS, zip(*splits, strict=True), strict=True):
-        both = [has_both_classes(graphs.targets[part]) for part in parts if len(part)]
-        if both and not np.all(both):
-            targets = [graphs.target_names[t] for t in np.flatnonzero(~np.all(both, axis=0))]
-            messages.append(f"a {name} part has graphs of one class only for {', '.join(targets)}")
-    return "; ".join(messages).replace("a train part", "a training part")
+    graphs.task.check(graphs.targets, graphs.names, graphs.name)
+    return graphs.task, graphs.targets
 
 
 def _median_graph(graphs: Graphs) -> int:

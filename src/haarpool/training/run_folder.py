@@ -54,44 +54,36 @@ class RunFolder:
         self.path = Path(path)
 
     @classmethod
-    def create(cls, path: str | PathLike[str], config: Mapping[str, Any], split: str) -> RunFolder:
+    def create(
+        cls,
+        path: str | PathLike[str],
+        config: Mapping[str, Any],
+        split: str,
+        *,
+        numbered: bool = False,
+    ) -> RunFolder:
         """Create the folder of a new run.
 
         Args:
             path: Path of the folder; it must be new or empty.
             config: Content of `config.json`.
             split: Content of `split.json`.
+            numbered: Create the first of the folders PATH-1, PATH-2, ... that does not exist.
         """
-        cls.check_new(path)
-        folder = cls(path)
-        with _folder_errors(folder.path):
-            folder.path.parent.mkdir(parents=True, exist_ok=True)
-            if not folder._claim(may_exist=True):
+        if not numbered:
+            cls.check_new(path)
+        with _folder_errors(path):
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            paths = (f"{path}-{n}" for n in count(1)) if numbered else iter([path])
+            claimed = (cls(one) for one in paths if cls(one)._claim(may_exist=not numbered))
+            if (folder := next(claimed, None)) is None:
                 raise HaarPoolError(
                     "a new folder for the run",
-                    f"{folder.path}, which another process has just taken",
+                    f"{path}, which another process has just taken",
                     "choose another folder",
                 )
-        folder._write_start(config, split)
-        return folder
-
-    @classmethod
-    def create_numbered(
-        cls, parent: str | PathLike[str], name: str, config: Mapping[str, Any], split: str
-    ) -> RunFolder:
-        """Create the first of the folders NAME-1, NAME-2, ... that does not exist.
-
-        Args:
-            parent: Where it is created.
-            name: NAME.
-            config: Content of `config.json`.
-            split: Content of `split.json`.
-        """
-        with _folder_errors(parent):
-            Path(parent).mkdir(parents=True, exist_ok=True)
-            numbered = (cls(Path(parent) / f"{name}-{n}") for n in count(1))
-            folder = next(one for one in numbered if one._claim(may_exist=False))
-        folder._write_start(config, split)
+        folder.write_json(CONFIG, {"format": FORMAT} | dict(config))
+        write_text(folder.path / SPLIT, split)
         return folder
 
     def _claim(self, *, may_exist: bool) -> bool:
@@ -102,10 +94,6 @@ class RunFolder:
         except FileExistsError:
             return False
         return True
-
-    def _write_start(self, config: Mapping[str, Any], split: str) -> None:
-        self.write_json(CONFIG, {"format": FORMAT} | dict(config))
-        write_text(self.path / SPLIT, split)
 
     @staticmethod
     def check_new(path: str | PathLike[str]) -> None:

@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
-import torch
 
 from haarpool._progress import ProgressOption
 from haarpool._types import Floats, Ints
-from haarpool.datasets.splits import Split
 from haarpool.training.checkpoint import load_checkpoint, save_checkpoint, save_member
 from haarpool.training.devices import deterministic, num_threads
-from haarpool.training.loop import Epoch, Trainer
-from haarpool.training.metrics import (
-    LOWER_IS_BETTER,
-    SCORES,
-    scores_of,
-    scores_of_targets,
-)
+from haarpool.training.loop import Trainer
 from haarpool.training.preparation import choose_threads
 from haarpool.training.progress import RunProgress
-from haarpool.training.run import (
-    Member,
-    MemberResult,
-    RepeatResult,
-    Run,
-    Scores,
-    make_network,
-)
+from haarpool.training.run import Member, Result, Run, make_network
 from haarpool.training.run_folder import CHECKPOINT, RunFolder
-from haarpool.training.trained_model import average, to_predictions
+from haarpool.training.trained_model import average, predict_batches
 
 SECONDS_PER_CHECKPOINT = 20.0  # of a repeat that is trained alone; an epoch may take milliseconds
 
@@ -114,21 +99,7 @@ def _train_members(
             save_checkpoint(run, None, folder)
 
 
-class TrainedRepeat(NamedTuple):
-    """A repeat that was trained alone.
-
-    Attributes:
-        result: Its result.
-        epochs: Metrics of all epochs.
-        members: Its trained networks.
-    """
-
-    result: RepeatResult
-    epochs: list[Epoch]
-    members: list[Member]
-
-
-def train_repeat(run: Run, repeat: int, folder: RunFolder | None = None) -> TrainedRepeat:
+def train_repeat(run: Run, repeat: int, folder: RunFolder | None = None) -> Run:
     """Train one repeat of a run alone, with the same result as among all repeats.
 
     The run does not change, so that its data can serve several repeats.
@@ -138,6 +109,9 @@ def train_repeat(run: Run, repeat: int, folder: RunFolder | None = None) -> Trai
         repeat: Number of the repeat.
         folder: Folder of this repeat alone, with checkpoints; the training continues from the last
             one. By default there are none.
+
+    Returns:
+        The run with this repeat alone: its `result`, epochs and members.
     """
     network = make_network(run.config, run.graphs, run.encoding)
     run = replace(run, network=network, first_repeat=repeat, epochs=[], members=[], results=[])
@@ -145,11 +119,10 @@ def train_repeat(run: Run, repeat: int, folder: RunFolder | None = None) -> Trai
         trainer = None if folder is None else _load(run, folder)
         shown = RunProgress(run, progress=False)
         _train_members(run, trainer, folder, shown, every=SECONDS_PER_CHECKPOINT)
-    result = _repeat_result(run, run.members, run.splits[repeat])
-    return TrainedRepeat(result, run.epochs, run.members)
+    run.results.append(_result(run, repeat))
+    return run
 
 
-@torch.no_grad()
 def predict_graphs(run: Run, members: Sequence[Member], graphs: Ints) -> Floats:
     """Predict graphs of the dataset of a run: the mean over the members of a repeat.
 
@@ -158,15 +131,8 @@ def predict_graphs(run: Run, members: Sequence[Member], graphs: Ints) -> Floats:
         members: The members.
         graphs: (n,) Numbers of graphs.
     """
-    outputs = []
-    for member in members:
-        network = member.network.eval()
-        parts = [
-            network(run.batches.take(chosen)).float().cpu()
-            for chosen in run.batches.chunks(graphs, 8 * run.config.batch_size)
-        ]
-        outputs.append(to_predictions(torch.cat(parts), network.task, member.scale))
-    return average(np.stack(outputs))
+    networks, size = [member.network for member in members], 8 * run.config.batch_size
+    return average(predict_batches(networks, members[0].scale, run.batches, graphs, size))
 
 
 @contextmanager
@@ -183,7 +149,7 @@ def _complete_member(trainer: Trainer) -> Member:
     """Predict the validation and test part with the weights of the kept epoch."""
     trainer.load_best()
     predicted = [
-        to_predictions(trainer.outputs(part), trainer.task, trainer.scale)
+        trainer.task.to_predictions(trainer.outputs(part), trainer.scale)
         for part in (trainer.split.validation, trainer.split.test)
     ]
     return Member(trainer.network, trainer.scale, trainer.progress.best_epoch, *predicted)
@@ -191,41 +157,38 @@ def _complete_member(trainer: Trainer) -> Member:
 
 def _complete_repeat(run: Run) -> None:
     """Compute the scores of a repeat; keep its model if it has the best validation score."""
-    members, repeat = run.members, len(run.results)
-    run.results.append(_repeat_result(run, members, run.splits[repeat]))
+    repeat = len(run.results)
+    run.results.append(_result(run, repeat))
     if _best_repeat(run) == repeat:
         run.model_repeat = repeat
-        run.model = run.trained_model(members)
+        run.model = run.trained_model(run.members)
     run.members = []
 
 
-def _repeat_result(run: Run, members: Sequence[Member], split: Split) -> RepeatResult:
+def _result(run: Run, repeat: int) -> Result:
     """Compute the scores of the members of a repeat and of their mean prediction."""
     task, targets = run.network.task, run.graphs.targets
     assert targets is not None
-    several = task != "classification" and len(run.graphs.target_names) > 1
-    of_members: list[dict[str, Scores]] = [{} for _ in members]
-    of_targets: dict[str, list[Scores]] = {}
-    scores: dict[str, Scores] = {}
-    for part in ("validation", "test"):
-        true = targets[getattr(split, part)]
-        predicted = np.stack([getattr(member, part) for member in members])
-        mean = average(predicted)
-        scores[part] = scores_of(task, mean, true) if len(true) else {}
-        for one, output in zip(of_members, predicted, strict=True):
-            one[part] = scores_of(task, output, true) if len(true) else {}
-        if several:
-            of_targets[part] = scores_of_targets(task, mean, true)
-    results = [
-        MemberResult(member.best_epoch, **one)
-        for member, one in zip(members, of_members, strict=True)
-    ]
-    return RepeatResult(**scores, predicted=mean, members=results, targets=of_targets)
+    true = {part: targets[getattr(run.splits[repeat], part)] for part in ("validation", "test")}
+    mean = {part: average(np.stack([getattr(m, part) for m in run.members])) for part in true}
+
+    def result(best_epoch: int, outputs: Mapping[str, Floats], **more: Any) -> Result:
+        pairs = [(outputs[part], labels) for part, labels in true.items()]
+        validation, test = (task.score(*pair) if len(pair[1]) else {} for pair in pairs)
+        return Result(best_epoch, validation, test, **more)
+
+    several = len(run.graphs.target_names) > 1
+    return result(
+        run.members[0].best_epoch,
+        mean,
+        members=[result(member.best_epoch, member._asdict()) for member in run.members],
+        targets={p: task.score_targets(mean[p], true[p]) for p in true} if several else None,
+        predicted=mean["test"],
+    )
 
 
 def _best_repeat(run: Run) -> int:
     """Return the first repeat with the best validation score; the first one if none is defined."""
-    metric = SCORES[run.network.task][0]
-    sign = -1 if metric in LOWER_IS_BETTER else 1
-    score = [sign * result.validation[metric] for result in run.results]
-    return int(np.argmax(np.nan_to_num(score, nan=-np.inf)))
+    task = run.network.task
+    main = task.scores[0].name
+    return int(np.argmax([task.higher_is_better(r.validation[main]) for r in run.results]))

@@ -74,6 +74,7 @@ for module in pkgutil.iter_modules(layers.__path__):
     import_module(f"haarpool.nn.layers.{module.name}")
 said = dict(registry._LAYERS)
 assert all(layer.loaded for layer in said.values())
+registry._LAYERS.clear()
 registry._read_folder()
 assert not any(layer.loaded for layer in registry._LAYERS.values())
 print(len(said), said == registry._LAYERS)

@@ -26,7 +26,8 @@ class Reader:
         names: Names of its datasets. If there are any, `NAME` also finds a file `NAME` with one of
             the suffixes in a folder of datasets.
         aliases: Other names, in lower case, and what they mean.
-        tasks: Tasks for which its labels may be used; none are all.
+        tasks: Tasks for which its labels may be used, and so for others that read labels like
+            these; none are all.
         modules: Modules that it imports and that take seconds.
         objects: A Python object that it converts, in words; "" if it converts none.
     """

@@ -16,7 +16,7 @@ from haarpool.datasets.readers.registry import Reader, register
 if TYPE_CHECKING:
     import numpy as np
 
-    from haarpool._types import Ints, Task
+    from haarpool._types import Ints
     from haarpool.datasets.graphs import Graphs
 
 CLASSES = ("fused", "linked")
@@ -37,12 +37,13 @@ class Rings(Reader):
     names = ("rings",)
     tasks = ("classification",)
 
-    def read(self, source: str, task: Task | None = None, *, seed: int = 0) -> Graphs:
+    def read(self, source: str, task: str | None = None, *, seed: int = 0) -> Graphs:
         """Generate the graphs; the same seed gives the same graphs."""
         import numpy as np
 
         from haarpool import _validate
         from haarpool.datasets.graphs import Graphs
+        from haarpool.tasks import find_task
 
         rng = np.random.default_rng(_validate.seed(seed))
         targets = np.arange(NUM_GRAPHS) % 2
@@ -58,9 +59,7 @@ class Rings(Reader):
             start,
             edges[:, np.lexsort(edges[::-1])],
             {"labels": labels[:, None]},
-            task="classification",
-            targets=targets,
-            classes=CLASSES,
+            **find_task(task or "classification").label_fields(targets, CLASSES),
         )
 
 

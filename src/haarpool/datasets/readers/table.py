@@ -12,7 +12,6 @@ from haarpool.datasets.readers.registry import Reader, register
 
 if TYPE_CHECKING:
     from haarpool._progress import ProgressOption
-    from haarpool._types import Task
     from haarpool.datasets.graphs import Graphs
     from haarpool.datasets.table import Row
 
@@ -30,7 +29,7 @@ class SmilesTable(Reader):
     def read(
         self,
         source: Path,
-        task: Task | None = None,
+        task: str | None = None,
         *,
         smiles: str | None = None,
         targets: Sequence[str] = (),

@@ -11,7 +11,7 @@ from torch.nn import Linear, ModuleList
 from torch.nn.functional import dropout
 from torch_geometric.nn import BatchNorm
 
-from haarpool._types import Domain, Task
+from haarpool._types import Domain
 from haarpool._validate import real_number
 from haarpool.nn.inputs import Tensors, chains_of, num_graphs, tensors_of, widened
 from haarpool.nn.layers.pooling import HaarPooling, detail_part
@@ -72,7 +72,7 @@ class HaarNet(Network):
         coarse_depth: int = HaarNetArchitecture.coarse_depth,
         domain: Domain | None = None,
         dropout: float = 0.5,
-        task: Task = "classification",
+        task: str = "classification",
         standardize: Sequence[int] = (),
         standardize_edges: Sequence[int] = (),
     ) -> None:

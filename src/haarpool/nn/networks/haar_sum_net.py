@@ -11,7 +11,7 @@ from torch.nn import Linear, ModuleList, Sequential, SiLU
 from torch.nn.functional import silu
 from torch_geometric.utils import scatter
 
-from haarpool._types import Domain, Task
+from haarpool._types import Domain
 from haarpool.errors import HaarPoolError
 from haarpool.nn.inputs import Tensors, num_graphs, tensors_of, widened
 from haarpool.nn.layers.neighbours import Neighbours
@@ -76,7 +76,7 @@ class HaarSumNet(Network):
         levels: int = HaarSumArchitecture.levels,
         coarse_depth: int = HaarSumArchitecture.coarse_depth,
         domain: Domain | None = None,
-        task: Task = "regression",
+        task: str = "regression",
         standardize: Sequence[int] = (),
         standardize_edges: Sequence[int] = (),
     ) -> None:
@@ -110,7 +110,7 @@ class HaarSumNet(Network):
             batches: Minibatches of the training data, each with its (B, out_channels) targets, or
                 (B,) for one target.
         """
-        if self.task != "regression":
+        if not self.task.is_linear:
             return
         sums, targets = [], []
         for data, target in batches:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch_geometric.transforms import BaseTransform
 
-from haarpool._types import Domain, Task
-from haarpool._validate import choice, whole_number
+from haarpool._types import Domain
+from haarpool._validate import whole_number
 from haarpool.data import AddHaarChain
 from haarpool.errors import HaarPoolError
 from haarpool.nn.inputs import Tensors, check_signal, missing_features, num_graphs
-from haarpool.nn.losses import task_loss
 from haarpool.nn.networks.standardize import Standardize, fit_standardize
 from haarpool.nn.strings.architecture import AnyArchitecture, choose_domain
+from haarpool.tasks import find_task
 
 MAX_WEIGHTS = 2**30  # with gradients and the state of Adam they take 16 GB
 
@@ -57,13 +57,13 @@ class Network(torch.nn.Module):
         *,
         edge_channels: int = 0,
         domain: Domain | None = None,
-        task: Task = "classification",
+        task: str = "classification",
         standardize: Sequence[int] = (),
         standardize_edges: Sequence[int] = (),
     ) -> None:
         super().__init__()
         self.arch = arch
-        self.task: Task = choice("task", task, get_args(Task))
+        self.task = find_task(task)
         self.domain = choose_domain(arch, domain)
         self.in_channels = whole_number("in_channels", in_channels, remedy="pass data.num_features")
         self.out_channels = whole_number("out_channels", out_channels, remedy="count the classes")
@@ -216,10 +216,11 @@ class Network(torch.nn.Module):
         Args:
             output: (B, out_channels) output of the network.
             target: (B,) classes, or (B, out_channels) values; NaN is a missing value.
-            weight: Weights of the classes, see `task_loss`.
+            weight: Weights of the classes, see `Task.class_weights`.
             label_smoothing: Share of the target that is spread over all classes.
         """
-        return task_loss(self.task, output, target, weight, label_smoothing)
+        loss: Tensor = self.task.loss(output, target, weight, label_smoothing)
+        return loss
 
     def extra_repr(self) -> str:
         """Return the architecture, for `print(model)`."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from haarpool._types import Domain, Task
+from haarpool._types import Domain
 from haarpool._validate import whole_number
 from haarpool.nn.networks.network import Network, check_num_weights, num_weights
 from haarpool.nn.networks.sequential import Ties
@@ -24,7 +24,7 @@ def build_model(
     out_channels: int,
     *,
     edge_channels: int = 0,
-    task: Task = "classification",
+    task: str = "classification",
     domain: Domain | None = None,
     tied: Ties = None,
     dropout: float = 0.5,

@@ -228,6 +228,9 @@ def _declared(package: str, decorator: str) -> Iterator[tuple[str, ast.ClassDef,
 def _read_folder() -> None:
     """Register the layers of the folder, without importing them."""
     for module, node, call in _declared(LAYERS, "layer"):
+        token, home = ast.literal_eval(call.args[0]), f"{module}:{node.name}"
+        if token in _LAYERS and _LAYERS[token].home == home:  # its module is imported
+            continue
         defaults: dict[str, Any] = {}
         for one in node.body:
             if isinstance(one, ast.FunctionDef) and one.name == "__init__":
@@ -237,8 +240,7 @@ def _read_folder() -> None:
                 pairs = zip(parameters, values, strict=True)
                 defaults = {p.arg: ast.literal_eval(v) for p, v in pairs if v is not None}
         said = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-        token = ast.literal_eval(call.args[0])
-        _add(token, f"{module}:{node.name}", ast.get_docstring(node), defaults, said)
+        _add(token, home, ast.get_docstring(node), defaults, said)
 
 
 @cache

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from haarpool.datasets.readers.registry import Reader, register
 
 if TYPE_CHECKING:
-    from haarpool._types import Task
     from haarpool.datasets.graphs import Graphs
 
 
@@ -22,7 +21,7 @@ class DataList(Reader):
     modules = ("torch", "torch_geometric.data")
     objects = "PyG Data"
 
-    def read(self, source: Path, task: Task | None = None, *, labels: bool = True) -> Graphs:
+    def read(self, source: Path, task: str | None = None, *, labels: bool = True) -> Graphs:
         """Read a `.pt` file."""
         from haarpool.datasets.readers.data_list.convert import from_data_list, load_data_list
 
@@ -33,7 +32,7 @@ class DataList(Reader):
         return hasattr(one, "edge_index")
 
     def convert(
-        self, objects: Sequence[Any], name: str, task: Task | None = None, *, labels: bool = True
+        self, objects: Sequence[Any], name: str, task: str | None = None, *, labels: bool = True
     ) -> Graphs:
         """Convert a list of `Data`."""
         from haarpool.datasets.readers.data_list.convert import from_data_list

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool._types import Floats, Task
+from haarpool._types import Floats
 from haarpool.chains.adjacency import as_array, edge_list
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import are_classes, as_classes, default_names, multilabel
+from haarpool.datasets.labels import are_classes, as_classes, default_names
 from haarpool.errors import HaarPoolError
+from haarpool.tasks import Task, find_task
 
 EXPECTED = "a list of PyG Data, written by torch.save"
 
@@ -62,7 +63,7 @@ def load_data_list(path: Path) -> Sequence[Any]:
 def from_data_list(
     graphs: Sequence[Any],
     name: str = "graphs",
-    task: Task | None = None,
+    task: str | None = None,
     *,
     labels: bool = True,
 ) -> Graphs:
@@ -140,7 +141,7 @@ def _rows(graphs: Sequence[Any], key: str, counts: Sequence[int]) -> Floats | No
     return np.concatenate(parts).astype(np.float64)
 
 
-def _targets(graphs: Sequence[Any], task: Task | None) -> Mapping[str, Any]:
+def _targets(graphs: Sequence[Any], task: str | None) -> Mapping[str, Any]:
     """Return the fields of `Graphs` about labels."""
     labels = {
         g: as_array(data.y, f"y of graph {g}").reshape(-1)
@@ -158,28 +159,28 @@ def _targets(graphs: Sequence[Any], task: Task | None) -> Mapping[str, Any]:
         if y.size != first.size or not same_kind:
             expected = f"y with {first.size} of {'whole' if is_whole else 'real'} numbers"
             raise _wrong(g, expected, f"{y.size}, dtype {y.dtype}", "use the same in all graphs")
+    kind = _kind(labels.values(), len(graphs)) if task is None else find_task(task, first.size)
     names = default_names(first.size)
-    if task != "regression" and (first.size > 1 or task == "multilabel"):
-        missing = np.full(first.size, np.nan)
-        values = np.concatenate([labels.get(g, missing) for g in range(len(graphs))])
-        known = np.unique(values[~np.isnan(values)])
-        if task is not None or known.tolist() == [0, 1]:
-            return multilabel(*as_classes(values.tolist()), names)
-    if task is None:
-        numbers = [value for y in labels.values() for value in y.tolist() if value == value]
-        few = first.size == 1 and are_classes(numbers, len(graphs))
-        task = "classification" if is_whole or few else "regression"
-    if task == "regression":
+    if not kind.reads_classes:
         values = np.full((len(graphs), first.size), np.nan)
         values[list(labels)] = np.stack(list(labels.values()))
-        return {"task": task, "targets": values, "target_names": names}
+        return kind.label_fields(values, targets=names)
     for g, y in labels.items():
-        if y.size != 1 or not (np.isnan(y[0]) or float(y[0]).is_integer()):
+        if not (kind.has_targets or (y.size == 1 and (np.isnan(y[0]) or float(y[0]).is_integer()))):
             raise _wrong(g, "y as one whole number", f"{y}", "pass task=regression")
-    targets, classes = as_classes(
-        [labels[g].item() if g in labels else None for g in range(len(graphs))]
-    )
-    return {"task": task, "targets": targets, "classes": classes}
+    missing = np.full(first.size, np.nan)
+    rows = [labels.get(g, missing).tolist() for g in range(len(graphs))]
+    return kind.label_fields(*as_classes([number for row in rows for number in row]), names)
+
+
+def _kind(labels: Collection[NDArray[Any]], num_graphs: int) -> Task:
+    """Return the task that labels look like."""
+    first = next(iter(labels))
+    known = [number for y in labels for number in y.tolist() if number == number]
+    if first.size > 1 and set(known) == {0, 1}:
+        return find_task("multilabel")
+    few = first.size == 1 and are_classes(known, num_graphs)
+    return find_task("classification" if few or first.dtype.kind in "biu" else "regression")
 
 
 def _wrong(g: int, expected: str, got: str, remedy: str) -> HaarPoolError:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from haarpool.datasets.readers.registry import Reader, register
 
 if TYPE_CHECKING:
-    from haarpool._types import Task
     from haarpool.datasets.graphs import Graphs
 
 FILE = "qm7.mat"
@@ -24,11 +23,11 @@ class QM7(Reader):
     names = ("qm7",)
     tasks = ("regression",)
 
-    def read(self, source: Path, task: Task | None = None) -> Graphs:
+    def read(self, source: Path, task: str | None = None) -> Graphs:
         """Read all molecules as complete graphs."""
         from haarpool.datasets.readers.qm7.molecules import read_qm7
 
-        return read_qm7(source)
+        return read_qm7(source, task)
 
     def find_in(self, folder: Path, name: str) -> Path | None:
         """Return the published file, if it is there."""

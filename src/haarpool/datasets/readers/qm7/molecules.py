@@ -15,14 +15,16 @@ import numpy as np
 from haarpool._types import Floats, Ints, Singles
 from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
+from haarpool.tasks import find_task
 
 ELEMENTS = (1, 6, 7, 8, 16)  # H, C, N, O, S: charges of all nuclei of QM7
+TARGET = "atomization energy [kcal/mol]"
 CENTRES = np.arange(1.5, 12.0, 1.5)  # Bohr: centres of the Gaussians of distances
 WIDTH = 1.5  # Bohr
 EDGE_CENTRES, EDGE_WIDTH = np.arange(0.5, 12.5, 0.5), 0.5  # the same for features of edges
 
 
-def read_qm7(path: Path) -> Graphs:
+def read_qm7(path: Path, task: str | None = None) -> Graphs:
     """Read all molecules as complete graphs with self-loops, weighted by the Coulomb matrix.
 
     The features are constant by default, as in the paper. The five published folds are kept
@@ -32,6 +34,7 @@ def read_qm7(path: Path) -> Graphs:
 
     Args:
         path: The file `qm7.mat`.
+        task: A task of values; by default "regression".
     """
     charge, position, energy, folds = _load(path)
     is_atom = charge > 0
@@ -51,10 +54,10 @@ def read_qm7(path: Path) -> Graphs:
         },
         edge_weight=coulomb(charge, distance)[both],
         edge_columns={"distances": gaussians(distance[both])},
-        task="regression",
-        targets=energy[:, None],
-        target_names=("atomization energy [kcal/mol]",),
         folds=folds,
+        **find_task(task or "regression").label_fields(
+            energy[:, None], targets=("atomization energy [kcal/mol]",)
+        ),
     )
 
 

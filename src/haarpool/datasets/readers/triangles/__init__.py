@@ -8,7 +8,6 @@ from haarpool.datasets.readers.registry import Reader, register
 
 if TYPE_CHECKING:
     from haarpool._progress import ProgressOption
-    from haarpool._types import Task
     from haarpool.datasets.graphs import Graphs
 
 
@@ -22,7 +21,7 @@ class Triangles(Reader):
     def read(
         self,
         source: str,
-        task: Task | None = None,
+        task: str | None = None,
         *,
         seed: int = 0,
         progress: ProgressOption = None,
@@ -30,7 +29,7 @@ class Triangles(Reader):
         """Generate 45,000 graphs, or read them from the cache.
 
         The training, the validation and the first test part are in order of class; the large test
-        graphs at the end are shuffled. For "regression", numbers of triangles are values.
+        graphs at the end are shuffled. For tasks of values, numbers of triangles are values.
         """
         from haarpool.datasets.readers.triangles.generate import read_triangles
 

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from haarpool import _validate
 from haarpool._files import Arrays, read_arrays, write_arrays
 from haarpool._progress import ProgressOption, show_progress
-from haarpool._types import Ints, Task
+from haarpool._types import Ints
 from haarpool.chains.adjacency import from_edges, ranges
 from haarpool.chains.cache import cache_folder
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.readers.tu.layout import published_split
 from haarpool.errors import HaarPoolError, HaarPoolWarning
+from haarpool.tasks import find_task
 
 CLASSES = 10
 VERSION = 1  # of the generator; another version draws other graphs
@@ -64,7 +65,7 @@ class Drawn(NamedTuple):
         return Drawn(self.sizes[graphs], self.counts[graphs], pairs, self.triangles[graphs])
 
 
-def read_triangles(seed: int, task: Task | None, progress: ProgressOption) -> Graphs:
+def read_triangles(seed: int, task: str | None, progress: ProgressOption) -> Graphs:
     """Generate the dataset, or read it from the cache."""
     seed = _validate.seed(seed)
     path = cache_folder() / "datasets" / f"triangles-{VERSION}-{seed}.npz"
@@ -179,20 +180,21 @@ def _from_arrays(arrays: Arrays) -> Drawn:
     return drawn
 
 
-def _as_graphs(drawn: Drawn, task: Task | None) -> Graphs:
+def _as_graphs(drawn: Drawn, task: str | None) -> Graphs:
     start = np.concatenate([[0], np.cumsum(drawn.sizes)])
     shift = np.repeat(start[:-1], drawn.counts)
     low, high = _ends(drawn.pairs)
     edges = np.stack([np.concatenate([low, high]), np.concatenate([high, low])])
     edges += np.concatenate([shift, shift])
-    values = task == "regression"
+    kind, numbers = find_task(task or "classification"), drawn.triangles
+    if kind.reads_classes:
+        fields = kind.label_fields(numbers - 1, [str(c) for c in range(1, CLASSES + 1)])
+    else:
+        fields = kind.label_fields(numbers[:, None].astype(np.float64), targets=["triangles"])
     return Graphs(
         "triangles",
         start,
         edges[:, np.lexsort(edges[::-1])],
-        task=task or "classification",
-        targets=drawn.triangles[:, None].astype(np.float64) if values else drawn.triangles - 1,
-        classes=() if values else tuple(str(c) for c in range(1, CLASSES + 1)),
-        target_names=("triangles",) if values else (),
         split=published_split(),
+        **fields,
     )

@@ -12,7 +12,6 @@ from haarpool.datasets.readers.tu.names import ALIASES, GRAKEL, TU_NAMES
 from haarpool.errors import HaarPoolError
 
 if TYPE_CHECKING:
-    from haarpool._types import Task
     from haarpool.datasets.graphs import Graphs
 
 URL = "https://www.chrsmrrs.com/graphkerneldatasets"  # HAARPOOL_TU_URL names a mirror
@@ -29,7 +28,7 @@ class TU(Reader):
     aliases = ALIASES
     tasks = ("classification", "regression")
 
-    def read(self, source: Path, task: Task | None = None) -> Graphs:
+    def read(self, source: Path, task: str | None = None) -> Graphs:
         """Read all graphs that have nodes."""
         from haarpool.datasets.locations import downloads
         from haarpool.datasets.readers.tu.layout import read_tu

@@ -14,24 +14,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool._types import Ints, Task
+from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import as_classes, default_names, text_classes
 from haarpool.datasets.readers.tu.files import TuFiles, is_text
 from haarpool.errors import HaarPoolError, HaarPoolWarning
+from haarpool.tasks import find_task
 
 # TRIANGLES is split by position. Its node attributes contain the answer and are never read.
 TRIANGLES = "TRIANGLES"
 PARTS = {"train": (0, 30_000), "validation": (30_000, 35_000), "test": (35_000, 45_000)}
 
 
-def read_tu(path: Path, task: Task | None = None, *, downloaded: bool = False) -> Graphs:
+def read_tu(path: Path, task: str | None = None, *, downloaded: bool = False) -> Graphs:
     """Read all graphs that have nodes; an edge that is listed twice is one edge.
 
     Args:
         path: A folder, or a zip file that contains the files, in folders or not.
-        task: "regression" reads `_graph_attributes`, or numbers in `_graph_labels`;
-            "classification" reads `_graph_labels`. By default, labels that are whole numbers or
+        task: A task of values reads `_graph_attributes`, or numbers in `_graph_labels`; one of
+            classes reads `_graph_labels`. By default, labels that are whole numbers or
             text are classes, and attributes are read if there are no labels.
         downloaded: The remedy for an error is to download the files again.
     """
@@ -129,7 +130,7 @@ def _edges(files: TuFiles, nodes: _Nodes) -> tuple[Ints, Ints]:
     return np.ascontiguousarray(edges.T), rows
 
 
-def _targets(files: TuFiles, ids: Ints, task: Task | None) -> tuple[Mapping[str, Any], Ints | None]:
+def _targets(files: TuFiles, ids: Ints, task: str | None) -> tuple[Mapping[str, Any], Ints | None]:
     """Read the fields of `Graphs` about labels, and its field `numbers`."""
     labels, values = (files.of_graphs(kind, ids) for kind in ("graph_labels", "graph_attributes"))
     read = labels or values
@@ -141,7 +142,8 @@ def _targets(files: TuFiles, ids: Ints, task: Task | None) -> tuple[Mapping[str,
             f"{listed - len(ids)} of {listed} graphs of {files.name} have no nodes and are left out"
         )
         warnings.warn(text, HaarPoolWarning, stacklevel=5)
-    if labels is None and (values is None or task == "classification"):
+    kind = find_task(task)
+    if labels is None and (values is None or (kind and kind.reads_classes)):
         if task is None:
             return {}, numbers
         raise HaarPoolError(
@@ -149,22 +151,19 @@ def _targets(files: TuFiles, ids: Ints, task: Task | None) -> tuple[Mapping[str,
             f"no {files.name}_graph_labels.txt in {files.source}",
             "add the file" if values is None else "pass task=regression",
         )
-    chosen = values if labels is None or (task == "regression" and values) else labels
+    chosen = values if labels is None or (kind and not kind.reads_classes and values) else labels
     assert chosen is not None
-    if chosen is labels and task != "regression" and is_text(chosen.texts):
-        classes, class_names = text_classes(chosen.texts)
-        fields = {"task": "classification", "targets": classes, "classes": class_names}
-        return fields, numbers
+    if chosen is labels and (kind is None or kind.reads_classes) and is_text(chosen.texts):
+        kind = kind or find_task("classification")
+        return kind.label_fields(*text_classes(chosen.texts)), numbers
     table = files.numbers(chosen)
-    if task is None:
+    if kind is None:
         is_whole = all(number % 1 == 0 for number in table.flat if number == number)
-        task = "classification" if chosen is labels and is_whole else "regression"
-    if task == "regression":
+        kind = find_task("classification" if chosen is labels and is_whole else "regression")
+    if not kind.reads_classes:
         names = default_names(table.shape[1])
-        fields = {"task": task, "targets": table.astype(np.float64), "target_names": names}
-        return fields, numbers
+        return kind.label_fields(table.astype(np.float64), targets=names), numbers
     if table.shape[1] > 1:
         got = f"{table.shape[1]} in line {chosen.lines[0]}"
         raise files.wrong("graph_labels", "one label per line", got, "pass task=regression")
-    classes, class_names = as_classes(table[:, 0].tolist())
-    return {"task": task, "targets": classes, "classes": class_names}, numbers
+    return kind.label_fields(*as_classes(table[:, 0].tolist())), numbers

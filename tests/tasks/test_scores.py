@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from haarpool.training.metrics import SCORES, main_score, scores_of, scores_of_targets
+from haarpool.tasks import Task, find_task
 from helpers.errors import error_with
 
 
@@ -14,7 +14,7 @@ def test_classification_scores_agree_with_scikit_learn(classes):
     target = rng.integers(0, classes, 200)
     probability = rng.dirichlet(np.ones(classes), 200)
     probability = np.round(probability, 1)  # ties
-    scores = scores_of("classification", probability, target)
+    scores = find_task("classification").score(probability, target)
     predicted = probability.argmax(1)
     assert scores["accuracy"] == metrics.accuracy_score(target, predicted)
     assert np.isclose(
@@ -27,7 +27,7 @@ def test_classification_scores_agree_with_scikit_learn(classes):
 
 
 def test_one_class_in_the_target():
-    scores = scores_of("classification", np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, 0]))
+    scores = find_task("classification").score(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, 0]))
     assert scores["accuracy"] == scores["balanced_accuracy"] == 0.5
     assert scores["f1"] == 2 / 3
     assert "roc_auc" not in scores
@@ -35,13 +35,13 @@ def test_one_class_in_the_target():
 
 def test_roc_auc_counts_ties_as_half():
     probability = np.array([[0.5, 0.5], [0.5, 0.5], [0.2, 0.8]])
-    assert scores_of("classification", probability, np.array([0, 1, 1]))["roc_auc"] == 0.75
+    assert find_task("classification").score(probability, np.array([0, 1, 1]))["roc_auc"] == 0.75
 
 
 def test_regression_scores_agree_with_scikit_learn():
     rng = np.random.default_rng(0)
     target, value = rng.standard_normal((2, 50, 3))
-    scores = scores_of("regression", value, target)
+    scores = find_task("regression").score(value, target)
     assert np.isclose(scores["mae"], metrics.mean_absolute_error(target, value))
     assert np.isclose(scores["rmse"], metrics.root_mean_squared_error(target, value))
     assert np.isclose(scores["r2"], metrics.r2_score(target, value))
@@ -49,32 +49,33 @@ def test_regression_scores_agree_with_scikit_learn():
 
 @pytest.mark.parametrize("target", [[[3.0]], [[3.0], [3.0]], [[3.0], [np.nan]]])
 def test_r2_of_constant_values_is_nan(target):
-    scores = scores_of("regression", np.ones((len(target), 1)), np.array(target))
+    scores = find_task("regression").score(np.ones((len(target), 1)), np.array(target))
     assert scores["mae"] == scores["rmse"] == 2
     assert math.isnan(scores["r2"])
 
 
 def test_missing_values_are_left_out():
     target, value = np.array([[1.0, 5.0], [2.0, np.nan], [np.nan, 7.0]]), np.zeros((3, 2))
-    assert scores_of("regression", value, target)["mae"] == np.mean([1.5, 6.0])
+    assert find_task("regression").score(value, target)["mae"] == np.mean([1.5, 6.0])
     unlabelled = np.column_stack([target, np.full(3, np.nan)])
-    assert scores_of("regression", np.zeros((3, 3)), unlabelled)["mae"] == np.mean([1.5, 6.0])
+    assert find_task("regression").score(np.zeros((3, 3)), unlabelled)["mae"] == np.mean([1.5, 6.0])
 
 
 def test_missing_classes_are_left_out():
     probability, target = np.eye(2)[[0, 1, 0]], np.array([0, -1, 1])
-    labelled = scores_of("classification", probability[::2], target[::2])
-    assert scores_of("classification", probability, target) == labelled
+    labelled = find_task("classification").score(probability[::2], target[::2])
+    assert find_task("classification").score(probability, target) == labelled
 
 
-@pytest.mark.parametrize("function", [scores_of, main_score])
+@pytest.mark.parametrize("function", [Task.score, Task.main_score])
 def test_no_labels_are_an_error(function):
+    values, classes = find_task("regression"), find_task("classification")
     with error_with("at least one graph with a label, got none", "pass graphs with labels"):
-        function("regression", np.zeros((2, 1)), np.full((2, 1), np.nan))
+        function(values, np.zeros((2, 1)), np.full((2, 1), np.nan))
     with error_with("at least one graph with a label"):
-        function("classification", np.zeros((2, 2)), np.array([-1, -1]))
+        function(classes, np.zeros((2, 2)), np.array([-1, -1]))
     with error_with("at least one graph with a label"):
-        function("classification", np.zeros((0, 2)), np.zeros(0, np.int64))
+        function(classes, np.zeros((0, 2)), np.zeros(0, np.int64))
 
 
 def test_main_score_is_the_first_score():
@@ -84,13 +85,14 @@ def test_main_score_is_the_first_score():
         ("regression", rng.standard_normal((30, 3))),
     ):
         output = rng.random((30, 3))
-        assert main_score(task, output, target) == scores_of(task, output, target)[SCORES[task][0]]
+        scores = find_task(task).score(output, target)
+        assert find_task(task).main_score(output, target) == next(iter(scores.values()))
 
 
 @pytest.mark.parametrize(("value", "count"), [(0.1, 3), (0.3, 10), (-3.7, 3), (1e-300, 7)])
 def test_r2_of_equal_values_is_not_defined_whatever_rounding_says(value, count):
     true = np.full((count, 1), value)
-    assert np.isnan(scores_of("regression", true + 1, true)["r2"])
+    assert np.isnan(find_task("regression").score(true + 1, true)["r2"])
 
 
 # ---------------------------------------------------------------------- several targets
@@ -106,7 +108,7 @@ def several_targets():
 
 def test_scores_of_several_targets_agree_with_scikit_learn():
     probability, target = several_targets()
-    each = scores_of_targets("multilabel", probability, target)
+    each = find_task("multilabel").score_targets(probability, target)
     for t, scores in enumerate(each):
         known = np.isfinite(target[:, t])
         true, p = target[known, t], probability[known, t]
@@ -115,34 +117,34 @@ def test_scores_of_several_targets_agree_with_scikit_learn():
         assert np.isclose(
             scores["balanced_accuracy"], metrics.balanced_accuracy_score(true, p > 0.5)
         )
-    means = scores_of("multilabel", probability, target)
-    assert tuple(means) == SCORES["multilabel"]
+    means = find_task("multilabel").score(probability, target)
+    assert tuple(means) == tuple(one.name for one in find_task("multilabel").scores)
     for name, value in means.items():
         assert np.isclose(value, np.mean([scores[name] for scores in each]))
-    assert main_score("multilabel", probability, target) == means["roc_auc"]
+    assert find_task("multilabel").main_score(probability, target) == means["roc_auc"]
 
 
 def test_a_target_of_one_class_is_left_out_of_the_mean():
     probability, target = several_targets()
-    without = scores_of("multilabel", probability[:, 1:], target[:, 1:])
+    without = find_task("multilabel").score(probability[:, 1:], target[:, 1:])
     target[:, 0] = np.where(np.isfinite(target[:, 0]), 1.0, np.nan)
-    scores = scores_of("multilabel", probability, target)
-    assert "roc_auc" not in scores_of_targets("multilabel", probability, target)[0]
+    scores = find_task("multilabel").score(probability, target)
+    assert "roc_auc" not in find_task("multilabel").score_targets(probability, target)[0]
     assert scores["roc_auc"] == without["roc_auc"]
-    assert scores["roc_auc"] == main_score("multilabel", probability, target)
+    assert scores["roc_auc"] == find_task("multilabel").main_score(probability, target)
     assert scores["accuracy"] != without["accuracy"]  # which one class is enough for
     target[:, 0] = np.nan
-    assert scores_of_targets("multilabel", probability, target)[0] == {}
-    assert scores_of("multilabel", probability, target) == without
+    assert find_task("multilabel").score_targets(probability, target)[0] == {}
+    assert find_task("multilabel").score(probability, target) == without
 
 
 def test_without_any_target_of_two_classes_the_area_is_not_defined():
     probability, target = several_targets()
     target[:] = 1
-    assert np.isnan(main_score("multilabel", probability, target))
-    scores = scores_of("multilabel", probability, target)
+    assert np.isnan(find_task("multilabel").main_score(probability, target))
+    scores = find_task("multilabel").score(probability, target)
     assert np.isnan(scores["roc_auc"])
     assert np.isfinite(scores["accuracy"])
-    for score in (scores_of, main_score):
+    for score in (find_task("multilabel").score, find_task("multilabel").main_score):
         with error_with("at least one graph with a label"):
-            score("multilabel", probability, np.full_like(target, np.nan))
+            score(probability, np.full_like(target, np.nan))

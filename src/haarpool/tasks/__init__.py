@@ -1,0 +1,29 @@
+"""Tasks: one file per task, with the name of the task; it `register`s a class."""
+
+from importlib import import_module
+
+from haarpool._modules import module_names
+from haarpool.tasks._figures import Figure, Matrix, Panel
+from haarpool.tasks._labels import MISSING, Names, spread
+from haarpool.tasks._scale import Scale
+from haarpool.tasks._scores import SCORES, Score
+from haarpool.tasks._task import Task, find_task, register, task_names
+
+for _name in module_names(__name__):
+    import_module(f"{__name__}.{_name}")
+
+__all__ = [
+    "MISSING",
+    "SCORES",
+    "Figure",
+    "Matrix",
+    "Names",
+    "Panel",
+    "Scale",
+    "Score",
+    "Task",
+    "find_task",
+    "register",
+    "spread",
+    "task_names",
+]

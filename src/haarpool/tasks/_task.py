@@ -1,0 +1,435 @@
+"""`Task`: what a network predicts, and all that follows from it; and the list of tasks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haarpool._text import count
+from haarpool._types import Floats, Ints
+from haarpool._validate import choice
+from haarpool.errors import HaarPoolError
+from haarpool.tasks._figures import Figure
+from haarpool.tasks._labels import Names, six_digits, spread
+from haarpool.tasks._scale import Scale
+from haarpool.tasks._scores import Score
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Task(str):
+    """What is predicted, and all that follows from it: loss, scores, tables, pictures.
+
+    A task is a string, its name: so it prints, compares and goes to JSON. `find_task` returns the
+    one object of a name.
+
+        >>> task = find_task("regression")
+        >>> task, [score.name for score in task.scores]
+        ('regression', ['mae', 'rmse', 'r2'])
+
+    It is asked for everything that depends on the labels:
+
+        >>> labels = np.array([[1.0], [np.nan], [3.0]])
+        >>> task.labelled(labels), task.main_score(np.zeros((3, 1)), labels)
+        (array([ True, False,  True]), 2.0)
+        >>> task.prediction_columns(Names(targets=("energy",)))
+        ['energy']
+
+    This class has what is true for (n, T) targets with NaN as missing labels. A new task is a class
+    in a file of this folder:
+
+        >>> @register("counts")
+        ... class Counts(Task):
+        ...     def loss(self, output, target, weight=None, smoothing=0.0):
+        ...         return (output.exp() - target * output).nanmean()
+        >>> find_task("counts").label_fields(labels, targets=("atoms",))["target_names"]
+        ('atoms',)
+        >>> del _TASKS["counts"]
+
+    Attributes:
+        scores: Its scores. The first one is the main score, by which the best repeat is found.
+        headline: The main score, and those that people compare beside it.
+        reads_classes: Labels are classes, not values.
+        has_targets: Several targets have labels of their own.
+        of_several: Name of the task that several targets of this kind are, if it is another one.
+        dtype: Type of the labels in a minibatch.
+        is_linear: Outputs are the targets but for their scale, so that a linear fit is a start.
+        remedy: What helps if a part of a split lacks a class.
+    """
+
+    __slots__ = ()
+
+    scores: ClassVar[tuple[Score, ...]]
+    headline: ClassVar[tuple[Score, ...]]
+    reads_classes: ClassVar[bool] = False
+    has_targets: ClassVar[bool] = True
+    of_several: ClassVar[str] = ""
+    dtype: ClassVar[type[np.generic]] = np.float32
+    is_linear: ClassVar[bool] = False
+    remedy: ClassVar[str] = "leave these targets out"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return find_task, (str(self),)
+
+    # ------------------------------------------------------------------ labels
+
+    def reads_like(self, other: Task) -> bool:
+        """Return whether another task reads labels of the same kind: classes or values."""
+        mine, theirs = ((one.reads_classes, one.has_targets) for one in (self, other))
+        return mine == theirs
+
+    def label_fields(
+        self, labels: NDArray[Any], classes: Sequence[str] = (), targets: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Return the fields of `Graphs` about labels.
+
+        Args:
+            labels: (G, T) values; for tasks that read classes (G,), or (G * T,) graph by graph,
+                numbers of classes, -1 without label.
+            classes: (C,) Names of the classes.
+            targets: (T,) Names of the targets.
+        """
+        names = {"classes": tuple(classes), "target_names": tuple(targets)}
+        return {"task": self, "targets": labels, **names}
+
+    def known(self, targets: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which labels are known, in the shape of the targets."""
+        return np.asarray(np.isfinite(targets))
+
+    def labelled(self, targets: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return (n,) which graphs have a label, or at least one of several."""
+        known = self.known(targets)
+        return known if known.ndim == 1 else np.asarray(known.any(axis=1))
+
+    def check(self, targets: NDArray[Any], names: Names, dataset: str) -> None:
+        """Raise an error if labels cannot train a network.
+
+        Args:
+            targets: Labels of all graphs, at least one of which is known.
+            names: Their names.
+            dataset: Name of the dataset.
+        """
+
+    def check_parts(
+        self, targets: NDArray[Any], names: Names, splits: Sequence[Sequence[Ints]]
+    ) -> str:
+        """Say which parts of which splits lack a class; "" if none does.
+
+        Args:
+            targets: Labels of all graphs.
+            names: Their names.
+            splits: For each repeat the graphs of the parts, as in `PARTS`.
+
+        Raises:
+            HaarPoolError: A network cannot be trained on a part.
+        """
+        return ""
+
+    def strata(self, targets: NDArray[Any]) -> Ints | None:
+        """Return (n,) classes that splits spread evenly; None if graphs have no class each."""
+        return None
+
+    def summary(self, targets: NDArray[Any], names: Names) -> dict[str, Any]:
+        """Return statistics of the labels of a dataset, ready for JSON."""
+        return {
+            "targets": {
+                name: self._summary(column[self.known(column)], names)
+                | {"missing": int((~self.known(column)).sum())}
+                for name, column in zip(names.targets, targets.T, strict=True)
+            }
+        }
+
+    def _summary(self, labels: NDArray[Any], names: Names) -> dict[str, Any]:
+        """Return statistics of the known labels of a target."""
+        return spread(labels) | {"std": float(labels.std()) if labels.size else None}
+
+    # ------------------------------------------------------------------ training
+
+    def output_names(self, names: Names) -> tuple[str, ...]:
+        """Return a name for each output of a network."""
+        return names.targets
+
+    def loss(
+        self, output: Tensor, target: Tensor, weight: Tensor | None = None, smoothing: float = 0.0
+    ) -> Tensor:
+        """Compute the loss, a mean over the labels that are known.
+
+        Args:
+            output: (B, out_channels) output of a network.
+            target: (B,) classes, or (B, T) zeros and ones or values, NaN without label.
+            weight: What `class_weights` returned.
+            smoothing: Share of the target that is spread over all classes.
+        """
+        raise NotImplementedError
+
+    def scale(self, targets: NDArray[Any]) -> Scale | None:
+        """Return the scale of (n, T) targets; None if networks see them as they are."""
+        return None
+
+    def class_weights(self, targets: NDArray[Any], num_classes: int) -> Floats | None:
+        """Return weights that make classes equally important; None for values.
+
+        Args:
+            targets: Labels of the training part.
+            num_classes: Number of classes.
+        """
+        return None
+
+    def mass(self, targets: NDArray[Any], weights: Floats | None = None) -> Floats:
+        """Return (n,) the weight of each graph in a mean of losses.
+
+        Args:
+            targets: Labels of the graphs.
+            weights: What `class_weights` returned, if classes are weighted.
+        """
+        known = self.known(targets)
+        return np.asarray(known.sum(axis=1), np.float64)
+
+    def to_predictions(self, output: Tensor, scale: Scale | None) -> Floats:
+        """Turn (n, out_channels) outputs of a network into probabilities, or values in their units.
+
+        Args:
+            output: The outputs.
+            scale: Scale of the training part.
+        """
+        result: Floats = (output if scale is None else scale.restore(output)).numpy()
+        return result
+
+    def uncertainty(self, members: Floats) -> Floats:
+        """Compute the standard deviation of predictions over the members of an ensemble.
+
+        Args:
+            members: (M, n, C) or (M, n, T) predictions, M >= 2.
+
+        Returns:
+            (n, T), one column per target; (n, 1) if each graph has one class.
+        """
+        return np.asarray(members.std(axis=0, ddof=1))
+
+    # ------------------------------------------------------------------ scores
+
+    def columns(
+        self, predicted: NDArray[Any], targets: NDArray[Any]
+    ) -> Iterable[tuple[NDArray[Any], NDArray[Any]]]:
+        """Return for each target the predictions and the labels of graphs whose label is known.
+
+        Args:
+            predicted: (n, C) probabilities of the classes, (n, T) probabilities of ones, or (n, T)
+                values in the units of the targets.
+            targets: (n,) classes, -1 without label, or (n, T) zeros and ones, or values, NaN
+                without label.
+        """
+        pairs = zip(predicted.T.astype(np.float64), targets.T.astype(np.float64), strict=True)
+        return ((p[known], t[known]) for p, t in pairs for known in [self.known(t)])
+
+    def score_targets(
+        self, predicted: NDArray[Any], targets: NDArray[Any]
+    ) -> list[dict[str, float]]:
+        """Compute the scores of each of several targets, those that are defined.
+
+        Args:
+            predicted: As in `columns`.
+            targets: As in `columns`.
+
+        Returns:
+            (T,) Scores by name; {} for a target without any label.
+
+        Example:
+            >>> output, target = np.array([[0.1, 0.2], [0.8, 0.4]]), np.array([[0, 0], [1, 0]])
+            >>> each = find_task("multilabel").score_targets(output, target)
+            >>> [scores.get("roc_auc") for scores in each]
+            [1.0, None]
+        """
+        return [
+            {s.name: v for s in self.scores if len(true) and (v := s.compute(p, true)) is not None}
+            for p, true in self.columns(predicted, targets)
+        ]
+
+    def score(self, predicted: NDArray[Any], targets: NDArray[Any]) -> dict[str, float]:
+        """Compute all scores; those of several targets are means over the targets.
+
+        Args:
+            predicted: As in `columns`.
+            targets: As in `columns`.
+
+        Returns:
+            Scores by name. A mean is over the targets for which the score is defined; it is NaN if
+            there is none, and for R² if there is one target for which it is not defined. Without
+            targets, a score that is not defined is left out.
+        """
+        each = [scores for scores in self.score_targets(predicted, targets) if scores]
+        if not each:
+            raise _no_labels()
+        return {
+            one.name: _mean([scores[one.name] for scores in each if one.name in scores])
+            for one in self.scores
+            if self.has_targets or one.name in each[0]
+        }
+
+    def main_score(self, predicted: NDArray[Any], targets: NDArray[Any]) -> float:
+        """Compute the main score alone, which is faster than `score`.
+
+        Args:
+            predicted: As in `columns`.
+            targets: As in `columns`.
+
+        Example:
+            >>> labels = np.array([0, 0])
+            >>> find_task("classification").main_score(np.array([[0.9, 0.1], [0.4, 0.6]]), labels)
+            0.5
+        """
+        compute = self.scores[0].compute
+        values = [compute(*pair) for pair in self.columns(predicted, targets) if len(pair[1])]
+        if not values:
+            raise _no_labels()
+        return _mean([value for value in values if value is not None])
+
+    def higher_is_better(self, value: float) -> float:
+        """Return a main score with the sign that makes higher better; -∞ if it is not defined."""
+        if math.isnan(value):
+            return -math.inf
+        return -value if self.scores[0].lower_is_better else value
+
+    # ------------------------------------------------------------------ tables and estimators
+
+    def prediction_columns(self, names: Names) -> list[str]:
+        """Return the header of a table of predictions."""
+        return list(names.targets)
+
+    def prediction_cells(self, predicted: Floats, names: Names) -> list[str]:
+        """Return the cells of a graph in a table of predictions.
+
+        Args:
+            predicted: (C,) or (T,) prediction for the graph.
+            names: Names of what is predicted.
+        """
+        return six_digits(predicted)
+
+    def test_columns(self, names: Names) -> list[str]:
+        """Return the header of a table of targets and predictions: `test.csv`."""
+        return [f"{kind} {name}" for kind in ("target", "prediction") for name in names.targets]
+
+    def test_cells(self, target: Any, predicted: Floats, names: Names) -> list[str]:
+        """Return the cells of a graph in such a table.
+
+        Args:
+            target: Its class, or (T,) labels.
+            predicted: (C,) or (T,) prediction for the graph.
+            names: Names of what is predicted.
+        """
+        return six_digits([*target, *predicted])
+
+    def read_test_rows(
+        self, rows: Sequence[Sequence[str]], names: Names
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Read the rows of such a table: targets and predictions of one shape, (n,) or (n, T)."""
+        width = len(names.targets)
+        values = np.array(rows, np.float64).reshape(-1, 2 * width)
+        return values[:, :width], values[:, width:]
+
+    def fits(self, target: NDArray[Any], prediction: NDArray[Any], names: Names) -> bool:
+        """Return whether what `read_test_rows` returned belongs to these names."""
+        if self.has_targets:
+            return target.shape[1:] == (len(names.targets),)
+        known = np.maximum(prediction, target) < len(names.classes)
+        return target.ndim == 1 and bool((known & (prediction >= 0)).all())
+
+    def decide(self, predicted: Floats, classes: NDArray[Any]) -> NDArray[Any]:
+        """Return what an estimator predicts: (n,), or (n, T) for several targets.
+
+        Args:
+            predicted: (n, C) or (n, T) predictions.
+            classes: (C,) The classes as they were in the labels.
+        """
+        return predicted[:, 0] if predicted.shape[1] == 1 else predicted
+
+    # ------------------------------------------------------------------ the report
+
+    target_note: ClassVar[str] = ""  # what a target needs to have a main score
+
+    def describe(self, names: Names) -> str:
+        """Say what is predicted, in a few words."""
+        return f"{self.capitalize()} of {', '.join(names.targets)}"
+
+    def describe_output(self, names: Names) -> str:
+        """Say what a network returns."""
+        return count(len(names.targets), "value")
+
+    def figure(
+        self, target: NDArray[Any], prediction: NDArray[Any], names: Names, repeats: int
+    ) -> Figure:
+        """Return what the report shows of the predictions for the test parts of all repeats.
+
+        Args:
+            target: (n,) classes, or (n, T) labels.
+            prediction: (n,) classes, or (n, T) predictions.
+            names: Names of what is predicted.
+            repeats: Number of repeats.
+        """
+        return Figure("This task has no picture of its predictions.")
+
+
+_TASKS: dict[str, Task] = {}
+
+TaskClass = TypeVar("TaskClass", bound=type[Task])
+
+
+def register(name: str) -> Callable[[TaskClass], TaskClass]:
+    """Return a decorator that makes the one object of a task class and adds it to the list.
+
+    Args:
+        name: Name of the task, for example in `--task NAME`.
+    """
+
+    def add(cls: TaskClass) -> TaskClass:
+        if name in _TASKS and type(_TASKS[name]).__module__ != cls.__module__:
+            raise HaarPoolError("an unused name for a task", f"{name!r}", "choose another name")
+        _TASKS[name] = cls(name)
+        return cls
+
+    return add
+
+
+def task_names() -> list[str]:
+    """Return the names of all tasks.
+
+    Example:
+        >>> task_names()
+        ['classification', 'multilabel', 'regression']
+    """
+    return sorted(_TASKS)
+
+
+@overload
+def find_task(name: str, num_targets: int = 1) -> Task: ...
+@overload
+def find_task(name: None, num_targets: int = 1) -> None: ...
+def find_task(name: str | None, num_targets: int = 1) -> Task | None:
+    """Return a task by its name; None for None.
+
+    Args:
+        name: The name.
+        num_targets: Number of targets; for several, "classification" is "multilabel".
+
+    Example:
+        >>> find_task("classification", 3)
+        'multilabel'
+    """
+    if name is None:
+        return None
+    plain = str(name) if isinstance(name, Task) else name
+    task = _TASKS[choice("task", plain, task_names())]
+    return _TASKS[task.of_several] if num_targets > 1 and task.of_several else task
+
+
+def _mean(values: list[float]) -> float:
+    return float(np.mean(values)) if values else math.nan
+
+
+def _no_labels() -> HaarPoolError:
+    return HaarPoolError("at least one graph with a label", "none", "pass graphs with labels")

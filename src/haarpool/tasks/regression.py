@@ -1,0 +1,79 @@
+"""Regression: one or several real values per graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haarpool._types import Ints
+from haarpool.errors import HaarPoolError
+from haarpool.tasks._figures import Figure, Panel
+from haarpool.tasks._labels import Names
+from haarpool.tasks._scale import Scale
+from haarpool.tasks._scores import MAE, R2, RMSE
+from haarpool.tasks._task import Task, register
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@register("regression")
+class Regression(Task):
+    """T values per graph: (n, T), NaN without label.
+
+    A network has an output for each value; predictions are in the units of the targets.
+    """
+
+    __slots__ = ()
+
+    scores = (MAE, RMSE, R2)
+    headline = (MAE, RMSE)
+    is_linear = True
+
+    def check_parts(
+        self, targets: NDArray[Any], names: Names, splits: Sequence[Sequence[Ints]]
+    ) -> str:
+        """Raise an error if a target has no value in a training part."""
+        for train, *_ in splits:
+            for t in np.flatnonzero(~self.known(targets[train]).any(axis=0))[:1]:
+                raise HaarPoolError(
+                    f"a value of {names.targets[t]!r} in every training part",
+                    "a training part without one",
+                    "leave this target out",
+                )
+        return ""
+
+    def loss(
+        self, output: Tensor, target: Tensor, weight: Tensor | None = None, smoothing: float = 0.0
+    ) -> Tensor:
+        """Compute the mean squared error."""
+        import torch
+
+        target = target.view_as(output).to(output.dtype)
+        known = ~target.isnan()
+        error = torch.where(known, output - target, 0.0).square()
+        return error.sum() / known.sum().clamp(min=1)
+
+    def scale(self, targets: NDArray[Any]) -> Scale | None:
+        """Return mean and standard deviation: networks see standardised targets."""
+        return Scale.of(targets)
+
+    def figure(
+        self, target: NDArray[Any], prediction: NDArray[Any], names: Names, repeats: int
+    ) -> Figure:
+        """Return the predictions against the true values, one panel per target."""
+        panels = []
+        for name, true, predicted in zip(names.targets, target.T, prediction.T, strict=True):
+            known = np.isfinite(true) & np.isfinite(predicted)
+            panels.append(Panel(name, true[known], predicted[known]))
+        return Figure(
+            "Each dot is a test graph"
+            f"{f' of one of the {repeats} repeats' if repeats > 1 else ''}. A prediction on the "
+            "dashed line is exact; the distance to the line is the error.",
+            panels,
+            label="prediction against true value",
+            axes=("true value", "prediction"),
+        )
