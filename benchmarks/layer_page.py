@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from common import markdown, write_tables
+from common import write_tables
+from haarpool.experiments.document import markdown_table
 from haarpool.nn.strings.registry import registered_layers
 
 PAGES = (Path("docs/pyg.md"),)
@@ -25,7 +26,7 @@ def make_tables() -> dict[str, str]:
         rows.append(
             [f"`{one.token}`", kind, f"`{one.name}`: {one.summary}", ", ".join(options), *marks]
         )
-    return {"tokens": markdown(rows)}
+    return {"tokens": markdown_table(rows)}
 
 
 def main() -> None:
