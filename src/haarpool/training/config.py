@@ -141,15 +141,24 @@ class RunConfig:
         """Check all settings before any data is read."""
         for name in WHOLE_NUMBERS:
             object.__setattr__(self, name, whole_number(name, getattr(self, name)))
-        remedy = "pass for example lr=0.001"
         checked = {
             "seed": seed(self.seed),
             "batch_size": whole_number("batch_size", self.batch_size, 0),
             "threads": whole_number("threads", self.threads, 0, MAX_THREADS),
-            "dropout": real_number("dropout", self.dropout, 0, 1, remedy="pass dropout=0.5"),
+            "dropout": real_number(
+                "dropout", self.dropout, 0, 1, remedy="pass {dropout}", dropout=0.5
+            ),
             "label_smoothing": real_number("label_smoothing", self.label_smoothing, 0, 1),
             "weight_decay": real_number("weight_decay", self.weight_decay, 0, 1000),
-            "lr": real_number("lr", self.lr, 0, 1000, includes_minimum=False, remedy=remedy),
+            "lr": real_number(
+                "lr",
+                self.lr,
+                0,
+                1000,
+                includes_minimum=False,
+                remedy="pass for example {lr}",
+                lr=0.001,
+            ),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -172,13 +181,16 @@ class RunConfig:
             raise HaarPoolError(
                 f"options of poolings among {', '.join(POOLING_OPTIONS)}",
                 unknown,
-                'pass for example pooling={"ratio": 0.8}',
+                "pass for example {pooling}",
+                pooling={"ratio": 0.8},
             )
         if options and str(self.arch).lower().startswith((HAARNET, HAARSUM)):
             raise HaarPoolError(
                 f"no options of poolings for {HAARNET} and {HAARSUM}",
                 ", ".join(sorted(options)),
-                "leave out pooling=, or change arch",
+                "leave out {pooling}, or change {arch}",
+                pooling=...,
+                arch=...,
             )
         for name, value in options.items():
             _check_pooling_option(name, value)
@@ -188,7 +200,8 @@ class RunConfig:
             raise HaarPoolError(
                 "chain as a mapping of parameters",
                 f"{self.chain!r}",
-                'pass for example chain={"method": "matching"}',
+                "pass for example {chain}",
+                chain={"method": "matching"},
             )
         self.recipe()
 
@@ -233,11 +246,10 @@ class RunConfig:
 
 def _check_pooling_option(name: str, value: Any) -> None:
     """Check a value of `RunConfig.pooling`; the message names the option and the setting."""
-    full_name = f"{name} of pooling="
     if name in ("ratio", "cluster_ratio"):
-        remedy = f'pass for example pooling={{"{name}": 0.8}}'
-        real_number(full_name, value, 0, 1, includes_minimum=False, remedy=remedy)
+        shown: dict[str, Any] = {"remedy": "pass for example {pooling}", "pooling": {name: 0.8}}
+        real_number(f"pooling.{name}", value, 0, 1, includes_minimum=False, **shown)
     elif name == "relaxed":
-        choice(full_name, value, (True, False))
+        choice(f"pooling.{name}", value, (True, False))
     else:
-        whole_number(full_name, value, 1, MAX_POOLING[name])
+        whole_number(f"pooling.{name}", value, 1, MAX_POOLING[name])
