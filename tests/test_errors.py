@@ -1,8 +1,11 @@
 """Every bad input: one error that names what was expected, what came, and what to do."""
 
+import ast
 import pickle
+import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -172,7 +175,7 @@ CASES = {
     "ratio as text": (lambda: hp.build_chain(GRAPH, 1, ratio="half"), "(0, 1)", "half", "0.5"),
     "no levels": (lambda: hp.build_chain(GRAPH, 0), "num_levels in 1..", "0", "leave it out"),
     "levels as float": (lambda: hp.build_chain(GRAPH, 2.5), "num_levels", "2.5", "leave it out"),
-    "top 2": (lambda: hp.build_chain(GRAPH, 1, top=2), "top=1", "top=2", "ratio"),
+    "top 2": (lambda: hp.build_chain(GRAPH, 1, top=2), "top 1", "2", "ratio"),
     "unknown method": (
         lambda: hp.build_chain(GRAPH, 1, method="magic"), "'spectral'", "'magic'", "`register`",
     ),
@@ -194,10 +197,10 @@ CASES = {
     "sizes as text": (lambda: hp.build_chain(GRAPH, sizes="half"), '"paper"', "'half'", "[16, 4"),
     "sizes as number": (lambda: hp.build_chain(GRAPH, sizes=3), "one per level", "3", "[16, 4"),
     "sizes for other levels": (
-        lambda: hp.build_chain(GRAPH, 3, sizes=[2, 1]), "3 values for", "2", "one value per",
+        lambda: hp.build_chain(GRAPH, 3, sizes=[2, 1]), "3 values", "2", "as many",
     ),
     "ratios for other levels": (
-        lambda: hp.build_chain(GRAPH, 3, ratio=[0.5] * 2), "3 values for", "2", "one value per",
+        lambda: hp.build_chain(GRAPH, 3, ratio=[0.5] * 2), "3 values", "2", "as many",
     ),
     "no ratios": (lambda: hp.build_chain(GRAPH, ratio=[]), "one per level", "[]", "ratio=0.5"),
     "one ratio of 2": (lambda: hp.build_chain(GRAPH, ratio=[0.5, 2]), "(0, 1)", "2", "ratio=0.5"),
@@ -445,3 +448,20 @@ def test_a_missing_cluster_extra(monkeypatch, backend, module):
         connected(backend, "tcp://127.0.0.1:1"),
     ):
         pass
+
+
+def test_every_parameter_in_a_text_has_its_value():
+    """A text such as "pass {ratio}" without `ratio=...` beside it would show its braces."""
+    for path in sorted(Path(hp.__file__).parent.rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith("Error"):
+                continue
+            texts = [
+                one.value
+                for arg in call.args
+                for one in ast.walk(arg)
+                if isinstance(one, ast.Constant)
+            ]
+            mentioned = set(re.findall(r"\{(\w+)\}", " ".join(map(str, texts))))
+            given = {keyword.arg for keyword in call.keywords}
+            assert None in given or mentioned <= given, f"{path}:{call.lineno}"

@@ -1,7 +1,8 @@
 """Checks of single values: whole numbers, real numbers, choices and seeds.
 
 Each check returns the value in its plain Python type, or raises a `HaarPoolError` that names the
-parameter. `setting` declares a dataclass field together with its help text for the shell.
+parameter; `remedy` and `**values` are those of the error. `setting` declares a dataclass field
+together with its help text for the shell.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ Choice = TypeVar("Choice")
 
 
 def whole_number(
-    name: str, value: Any, minimum: int = 1, maximum: int | None = None, *, remedy: str = ""
+    name: str,
+    value: Any,
+    minimum: int = 1,
+    maximum: int | None = None,
+    *,
+    remedy: str = "pass a whole number",
+    **values: Any,
 ) -> int:
     """Check a whole number; numpy integers count, booleans do not.
 
@@ -31,7 +38,7 @@ def whole_number(
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or value < minimum or (maximum is not None and value > maximum):
         limits = f">= {minimum}" if maximum is None else f"in {minimum}..{maximum}"
-        raise HaarPoolError(f"{name} {limits}", f"{value!r}", remedy or "pass a whole number")
+        raise HaarPoolError(limits, f"{value!r}", remedy, parameter=name, **values)
     return int(value)
 
 
@@ -43,7 +50,8 @@ def real_number(
     *,
     includes_minimum: bool = True,
     includes_maximum: bool = False,
-    remedy: str = "",
+    remedy: str = "pass a number",
+    **values: Any,
 ) -> float:
     """Check a real number in an interval, by default minimum <= value < maximum.
 
@@ -56,8 +64,8 @@ def real_number(
     limits = (minimum, maximum, includes_minimum, includes_maximum)
     if not is_real or not _inside(float(value), *limits):
         left, right = "[" if includes_minimum else "(", "]" if includes_maximum else ")"
-        interval = f"{name} in {left}{minimum:g}, {maximum:g}{right}"
-        raise HaarPoolError(interval, f"{value!r}", remedy or "pass a number")
+        interval = f"in {left}{minimum:g}, {maximum:g}{right}"
+        raise HaarPoolError(interval, f"{value!r}", remedy, parameter=name, **values)
     return float(value)
 
 
@@ -77,13 +85,13 @@ def choice(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:
     if not any(value is one or (type(value) is type(one) and value == one) for one in choices):
         shown = [f'"{one}"' if isinstance(one, str) else f"{one}" for one in choices]
         listed = " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-        raise HaarPoolError(f"{name} {listed}", f"{value!r}", "choose one of these")
+        raise HaarPoolError(listed, f"{value!r}", "choose one of these", parameter=name)
     return value
 
 
 def seed(value: Any) -> int:
     """Check a seed of random numbers."""
-    return whole_number("seed", value, 0, MAX_SEED, remedy="pass for example seed=0")
+    return whole_number("seed", value, 0, MAX_SEED, remedy="pass for example {seed}", seed=0)
 
 
 def setting(default: Any, help: str, **shell: Any) -> Any:  # noqa: A002

@@ -2,25 +2,97 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
+
+
+def python_words(name: str, value: Any = ...) -> str:
+    """Return a parameter, or the passing of a value to it, as Python writes it.
+
+    Example:
+        >>> python_words("epochs"), python_words("split", "random"), python_words("pooling.ratio")
+        ('epochs', 'split="random"', 'ratio of pooling')
+    """
+    name, _, entry = name.partition(".")
+    if entry:
+        return f"{entry} of {name}"
+    shown = repr(value).replace("'", '"').replace("Ellipsis", "...")
+    return name if value is ... else f"{name}={shown}"
 
 
 class HaarPoolError(ValueError):
     """Invalid input: what was expected, what was passed instead, and how to fix it.
 
+    The texts mention parameters as `{name}`, so that each front end can write them in its own
+    words: Python as `ratio=0.5`, the shell as `--ratio 0.5`.
+
+    Args:
+        expected: What was expected.
+        got: What was passed instead.
+        remedy: How to fix it.
+        parameter: The parameter that has this value; the message starts with it. An entry of a
+            mapping is "pooling.ratio".
+        **values: By name of a parameter in the texts, a value to pass to it; `...` for the name
+            alone.
+
     Example:
-        >>> print(HaarPoolError("a ratio in (0, 1)", "1.5", "pass for example ratio=0.5"))
-        expected a ratio in (0, 1), got 1.5; pass for example ratio=0.5
+        >>> print(HaarPoolError("in (0, 1)", "1.5", "pass {ratio}", parameter="ratio", ratio=0.5))
+        expected ratio in (0, 1), got 1.5; pass ratio=0.5
     """
 
-    def __init__(self, expected: str, got: str, remedy: str) -> None:
-        # All three go to `args`, so that the error survives pickling between processes.
+    def __init__(
+        self, expected: str, got: str, remedy: str, *, parameter: str = "", **values: Any
+    ) -> None:
+        # The texts go to `args`, so that the error survives pickling between processes.
         super().__init__(expected, got, remedy)
-        self.expected, self.got, self.remedy = expected, got, remedy
+        self.parameter, self.values = parameter, values
+
+    def texts(self, words: Callable[..., str] = python_words) -> tuple[str, str, str]:
+        """Return what was expected, what came, and the remedy.
+
+        Args:
+            words: Writes a parameter: `words(name)`, or `words(name, value)`.
+        """
+        expected, got, remedy = self.args
+        for name, value in self.values.items():
+            text = words(name, value)
+            expected, remedy = (s.replace(f"{{{name}}}", text) for s in (expected, remedy))
+        start = f"{words(self.parameter)} " if self.parameter else ""
+        return start + expected, got, remedy
+
+    def located(self, where: str) -> HaarPoolError:
+        """Return the same error with the place of the input in what was passed.
+
+        Args:
+            where: The place, for example "in graph 3".
+        """
+        expected, got, remedy = self.args
+        got = f"{where} {got}"
+        return HaarPoolError(expected, got, remedy, parameter=self.parameter, **self.values)
+
+    @property
+    def expected(self) -> str:
+        """What was expected, in the words of Python."""
+        return self.texts()[0]
+
+    @property
+    def got(self) -> str:
+        """What was passed instead."""
+        return self.texts()[1]
+
+    @property
+    def remedy(self) -> str:
+        """How to fix it, in the words of Python."""
+        return self.texts()[2]
+
+    def in_words(self, words: Callable[..., str] = python_words) -> str:
+        """Return the whole message, with parameters as `words` writes them, see `texts`."""
+        expected, got, remedy = self.texts(words)
+        return f"expected {expected}, got {got}; {remedy}"
 
     def __str__(self) -> str:
-        return f"expected {self.expected}, got {self.got}; {self.remedy}"
+        return self.in_words()
 
 
 class MissingExtraError(HaarPoolError, ImportError):

@@ -95,7 +95,7 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         try:
             check_labels(labelled)
         except HaarPoolError as error:  # its remedies are for the shell
-            remedy = "pass y=" + " with at least two classes" * find_task(self.task).reads_classes
+            remedy = "pass y" + " with at least two classes" * find_task(self.task).reads_classes
             raise HaarPoolError(error.expected, error.got, remedy) from error
         split = hold_out(labelled, self.validation, config.seed)
         group = ProcessGroup(device=find_device(self.device))
@@ -113,9 +113,9 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         try:
             graphs = as_graphs(data, None if task.reads_classes else task, labels=y is None)
         except HaarPoolError as error:
-            if "task=" not in error.remedy:
+            if "task" not in error.values:
                 raise
-            remedy = "use HaarRegressor, or pass y="  # estimators have no parameter task
+            remedy = "use HaarRegressor, or pass y"  # estimators have no parameter task
             raise HaarPoolError(error.expected, error.got, remedy) from error
         if y is not None:
             return self._with_labels(graphs, _as_labels(y, len(graphs)))
@@ -123,7 +123,7 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
             return graphs, None
         if task.reads_classes:
             raise HaarPoolError(
-                "classes, as whole numbers", "real values", "use HaarRegressor, or pass y="
+                "classes, as whole numbers", "real values", "use HaarRegressor, or pass y"
             )
         assert graphs.targets is not None
         names = np.array([*graphs.classes, np.nan], object)  # a missing class is -1, the last one
@@ -142,7 +142,7 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
             targets, classes, dtype = array_classes(y.reshape(len(graphs)))
             graphs = replace(graphs, **task.label_fields(targets, classes))
         if not graphs.is_labelled.any():
-            expected, remedy = "labels in y", "pass y= with the labels that are known"
+            expected, remedy = "labels in y", "pass y with the labels that are known"
             raise HaarPoolError(expected, "only missing ones (None or NaN)", remedy)
         return graphs, dtype
 
@@ -255,7 +255,7 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         """
         labelled, dtype = self._labelled(graphs, y)
         if labelled.targets is None or not labelled.is_labelled.any():
-            raise HaarPoolError("graphs with classes", "graphs without", "pass y=")
+            raise HaarPoolError("graphs with classes", "graphs without", "pass y")
         task, names = self.trained.task, self.trained.names.classes
         if labelled.task is None or labelled.task.has_targets != task.has_targets:
             raise HaarPoolError(f"labels for {task}, as in fit", f"{labelled.task}", "pass others")
@@ -304,7 +304,7 @@ class HaarRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         """
         labelled, _ = self._labelled(graphs, y)
         if labelled.targets is None:
-            raise HaarPoolError("graphs with values", "graphs without", "pass y=")
+            raise HaarPoolError("graphs with values", "graphs without", "pass y")
         return self.trained.task.score(self._predict(labelled), labelled.targets)["r2"]
 
 

@@ -26,7 +26,7 @@ ERRORS = {
     "no run to predict": ("predict runs/nothere", "a run folder at runs/nothere, got no folder"),
     "no run to report": ("report nothere", "a run folder at nothere, got no folder"),
     "no run to resume": ("train --resume nothere", "a run folder at nothere, got no folder"),
-    "an unfinished run": ("predict unfinished", "finish the run: haarpool train --resume"),
+    "an unfinished run": ("predict unfinished", "finish the run with haarpool train --resume"),
     "settings beside --resume": ("train --resume nothere --epochs 3", "got --epochs; leave"),
     "no file to train": ("train nofile.csv", "'nofile.csv', which does not exist"),
     "no file to predict": ("predict complete nofile.csv", "'nofile.csv', which does not exist"),

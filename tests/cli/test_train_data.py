@@ -131,7 +131,9 @@ def test_classes_are_in_every_part_by_default(table):
 @pytest.mark.usefixtures("blank_report")
 def test_the_only_column_besides_smiles_is_predicted(table):
     (line,) = run_main("train", "mol.csv", *SMALL, code=2).err.splitlines()
-    assert "4 besides SMILES: name, kind, oxygen, length; choose with --target COLUMN" in line
+    assert (
+        "4 besides SMILES: name, kind, oxygen, length; choose one or several with --target" in line
+    )
     assert "name, kind, oxygen, length" in run_main("info", "mol.csv").out
     pairs = [f"{row[1]},{row[3]}" for row in table[1:]]
     Path("pairs.csv").write_text("\n".join(["SMILES,oxygen", *pairs]))

@@ -135,14 +135,14 @@ def test_lists_of_data():
     assert "x of shape (2, 1)" in error(x="text")
     assert "x of shape (2, 1)" in error(x=torch.ones(2, 1, 1))
     assert "out of memory" in error(num_nodes=10**12)
-    assert "pass --task classification or --task regression" in error(classes=30)
+    assert "pass --task classification, or regression" in error(classes=30)
 
 
 def test_tables_whose_task_is_not_clear():
     Path("m.csv").write_text("smiles;y\n" + "".join(f"C;{i},5\n" for i in range(30)))
     assert "--task classification" in error_of("train", "m.csv", "--target", "y")
     Path("m.csv").write_text("smiles,y\n" + "".join(f"C,{i}\n" for i in range(30)))
-    assert "--task regression" in error_of("train", "m.csv", "--target", "y")
+    assert "or regression" in error_of("train", "m.csv", "--target", "y")
 
 
 def test_csv_files():

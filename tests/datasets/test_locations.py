@@ -145,7 +145,7 @@ def test_damaged_files_in_grakel(grakel):
 def test_mutag_without_grakel_and_network(no_grakel):
     with error_with(
         "MUTAG on this machine or at http://127.0.0.1:9/MUTAG.zip",
-        "root=DIR or set HAARPOOL_DATA",
+        'root="DIR" or set HAARPOOL_DATA',
         "generated graphs (dataset rings)",
     ):
         read_graphs("MUTAG")
@@ -178,7 +178,7 @@ def test_unknown_names(tmp_path, monkeypatch):
     monkeypatch.setattr(download, "urlopen", None)  # any download would fail
     with error_with("'PROTEIN'", "did you mean PROTEINS"):
         read_graphs("PROTEIN")
-    with error_with("root=DIR or set HAARPOOL_DATA"):
+    with error_with('root="DIR" or set HAARPOOL_DATA'):
         read_graphs("some own data")
     write_tiny_tu(tmp_path / "OWN")
     with error_with("did you mean OWN"):
@@ -192,7 +192,7 @@ def test_unknown_names(tmp_path, monkeypatch):
             read_graphs("zzzzz", tmp_path)
     with error_with("which does not exist", "check the path"):
         read_graphs("molecules.csv")
-    with error_with("a folder that holds datasets", "nowhere", "check root="):
+    with error_with("a folder that holds datasets", "nowhere", "check root"):
         read_graphs("MUTAG", tmp_path / "nowhere")
     (tmp_path / "EMPTY").mkdir()
     for source in ("EMPTY", tmp_path / "EMPTY"):
@@ -258,7 +258,7 @@ def test_download_into_the_cache(server, tmp_path, monkeypatch):
     with error_with("OHSU on this machine or at", "404"):
         read_graphs("OHSU")
     (folder / "OHSU.zip").write_bytes(b"no zip file")
-    with error_with("OHSU on this machine or at", "root=DIR"):
+    with error_with("OHSU on this machine or at", 'root="DIR"'):
         read_graphs("OHSU")
     assert [path.name for path in downloads.iterdir()] == ["KKI"]
 

@@ -91,7 +91,7 @@ WRONG = {
         "2, dtype float32 in graph 1",
     ),
     "kinds of y": ([two_nodes(y=1), two_nodes(y=0.5)], "y with 1 of whole numbers", "in graph 1"),
-    "many classes": ([two_nodes(y=torch.tensor([1, 2]))], "one whole number", "task=regression"),
+    "many classes": ([two_nodes(y=torch.tensor([1, 2]))], "one whole number", 'task="regression"'),
     "text": ([two_nodes(y="good")], "y with 1", "in graph 0"),
 }
 
@@ -106,7 +106,7 @@ def test_errors_name_the_graph(name):
 def test_fractions_are_no_classes():
     with error_with("one whole number", "[0.5] in graph 1"):
         from_data_list([two_nodes(y=1.0), two_nodes(y=0.5)], task="classification")
-    with error_with("y in some graph for task=classification"):
+    with error_with('y in some graph for task="classification"'):
         from_data_list([two_nodes()], task="classification")
 
 

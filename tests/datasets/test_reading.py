@@ -20,7 +20,7 @@ def _alone(monkeypatch, tmp_path):
 
 
 def test_columns_are_for_csv_files():
-    with error_with("a CSV file", "'rings' together with columns", "smiles= and targets="):
+    with error_with("a CSV file", "'rings' together with columns", "smiles and targets"):
         read_graphs("rings", targets=["y"])
 
 

@@ -239,18 +239,18 @@ def test_several_targets(csv):
     assert graphs.is_labelled.all()
     with error_with("several of the same two classes, or several of values", "'c'", "regression"):
         read_graphs(path, targets=["a", "c"])
-    with error_with("two classes, the same in all of a, b, for task=multilabel", "4: 1, 1.5, 2.5"):
+    with error_with("two classes, the same in all of a, b, for multilabel", "4: 1, 1.5, 2.5"):
         read_graphs(path, targets=["a", "b"], task="classification")
     assert read_graphs(path, targets=["a", "c"], task="regression").targets.shape == (5, 2)
 
 
 def test_labels_that_are_invalid_or_missing(csv):
     path = csv("smiles,y,empty", "CCO,1.5,", "CC,2.5,", "CO,much,nan", "C,4.5,")
-    with error_with("a number in the column 'y'", "line 4: 'much'", "task=classification"):
+    with error_with("a number in the column 'y'", "line 4: 'much'", 'task="classification"'):
         read_graphs(path, targets=["y"])
     with error_with("labels in the column 'empty'", "none"):
         read_graphs(path, targets=["empty"])
-    with error_with("a target column for task=regression", "targets=COLUMN"):
+    with error_with('a target column for task="regression"', 'targets="COLUMN"'):
         read_graphs(path, task="regression")
     names = csv("smiles,id", *(f"C,molecule {i}" for i in range(30)))
     with error_with("a number in the column 'id'", "line 2: 'molecule 0'"):
@@ -302,7 +302,7 @@ def test_names_and_cells_may_contain_separators(csv):
     assert len(read_graphs(csv("smiles,a;b;c;d", "CCO,1", "C,2"))) == 2
     # No separator finds the column; that of the rows names those that there are.
     other = csv("structure;name,with,commas;y", "CCO;a;0.5")
-    with error_with("its columns are structure, name,with,commas, y", "pass smiles=COLUMN"):
+    with error_with("its columns are structure, name,with,commas, y", 'pass smiles="COLUMN"'):
         read_graphs(other)
     assert len(read_graphs(csv("smiles", "CCO", "C"))) == 2
     with error_with("1 cells in each line", "line 2: 2"):
@@ -329,14 +329,16 @@ def test_each_column_once(csv):
         with error_with("each column once", "twice", "leave one out"):
             read_graphs(path, **options)
     both = csv("smiles,SMILES", "C,CC")
-    with error_with("a column 'smiles'", "2: smiles, SMILES", "pass smiles=COLUMN"):
+    with error_with("a column 'smiles'", "2: smiles, SMILES", 'pass smiles="COLUMN"'):
         read_graphs(both)
     assert read_graphs(both, smiles="SMILES").sizes.tolist() == [2]
 
 
 def test_unknown_columns(csv):
     path = csv("structure,value", "CCO,1")
-    with error_with("a column 'smiles'", "its columns are structure, value", "pass smiles=COLUMN"):
+    with error_with(
+        "a column 'smiles'", "its columns are structure, value", 'pass smiles="COLUMN"'
+    ):
         read_graphs(path)
     with error_with("a column 'structur'", "did you mean structure"):
         read_graphs(path, smiles="structur")

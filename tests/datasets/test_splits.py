@@ -112,9 +112,9 @@ def test_stratified_needs_classes():
         "SOME", np.arange(11), np.zeros((2, 0), np.int64), task="regression",
         targets=np.ones((10, 1)), target_names=("y",),
     )  # fmt: skip
-    with error_with("split=stratified", "regression on SOME", "pass split=random"):
+    with error_with("a stratified split", "regression on SOME", 'pass split="random"'):
         make_splits("stratified", values)
-    with error_with("a class of at least 3 graphs", "at most 2", "pass split=random"):
+    with error_with("a class of at least 3 graphs", "at most 2", 'pass split="random"'):
         make_splits("stratified", with_classes(2, 2, 1))
 
 
@@ -196,7 +196,7 @@ def test_scaffolds_stay_together():
     (split,) = make_splits("scaffold", random_graphs(30, ids=rare, id_name="smiles"))
     assert split.train.tolist() == list(range(5, 25))  # frequent scaffolds train
     assert [len(part) for part in split] == [20, 5, 5]
-    with pytest.raises(hp.HaarPoolError, match="SMILES for split=scaffold"):
+    with pytest.raises(hp.HaarPoolError, match="molecules given as SMILES"):
         make_splits("scaffold", random_graphs())
     with pytest.raises(hp.HaarPoolError, match="1 scaffold of 50"):
         make_splits("scaffold", random_graphs(ids=("CC",) * 50, id_name="smiles"))
@@ -270,7 +270,7 @@ def test_files(tmp_path):
 
 
 BAD = {
-    "no such rule": ("halves", "split=stratified, random, scaffold"),
+    "no such rule": ("halves", "split stratified, random, scaffold"),
     "two folds": ("kfold:2", "K >= 3"),
     "folds in words": ("kfold:ten", "K >= 3"),
     "more folds than graphs": ("kfold:51", "at least 51 graphs"),

@@ -369,7 +369,7 @@ DAMAGED = {
     "no config": ("config.json", None, "a run folder at", "a folder without config.json"),
     "a newer format": ("config.json", b'{"format": 99}', f"a run of format {FORMAT}", "format 99"),
     "config without data": ("config.json", b'{"format": 1}', "config.json", "KeyError: 'data'"),
-    "no result": ("result.json", None, "a complete run", "finish the run: haarpool train --resume"),
+    "no result": ("result.json", None, "a complete run", "finish the run with resume"),
     "half a result": ("result.json", b'{"metric": ', "an undamaged result.json", "train again"),
     "an empty result": ("result.json", b"{}", "an undamaged result.json", "'repeats'"),
     "no metrics": ("metrics.jsonl", None, "an undamaged metrics.jsonl", "no epoch"),

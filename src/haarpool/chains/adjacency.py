@@ -320,7 +320,8 @@ def _symmetric(adjacency: sparse.csr_array, precision: float, symmetrize: bool) 
         raise HaarPoolError(
             "a symmetric adjacency matrix (an undirected graph)",
             f"A[{u}, {v}] = {adjacency[u, v]:.9g} but A[{v}, {u}] = {adjacency[v, u]:.9g}",
-            "pass symmetrize=True to take the larger of the two",
+            "pass {symmetrize} to take the larger of the two",
+            symmetrize=True,
         )
     larger.sort_indices()
     return larger

@@ -181,6 +181,8 @@ def as_features(features: Any, size: int, recipe: Recipe) -> Floats:
         raise HaarPoolError(
             "a method that reads features",
             f"method {recipe.clustering.name!r}",
-            'leave features out, or pass for example method="kmeans"',
+            "leave {features} out, or pass for example {method}",
+            features=...,
+            method="kmeans",
         )
     return columns.astype(np.float64)

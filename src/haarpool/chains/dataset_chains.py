@@ -113,7 +113,8 @@ class Chains(Sequence[Chain]):
                 raise HaarPoolError(
                     "chains with the same number of levels",
                     " and ".join(map(str, sorted(numbers))),
-                    "pass num_levels= to precompute",
+                    "pass {num_levels} to precompute",
+                    num_levels=...,
                 )
             forest, sizes = list[Ints](), block.batch.sizes
             for parents in zip(*steps, strict=True):
@@ -256,7 +257,7 @@ def _features(given: Sequence[Any], first: int, batch: GraphBatch, recipe: Recip
         try:
             rows.append(as_features(values, int(size), recipe))
         except HaarPoolError as error:
-            raise HaarPoolError(error.expected, f"in graph {i} {error.got}", error.remedy) from None
+            raise error.located(f"in graph {i}") from None
     if len(widths := {columns.shape[1] for columns in rows}) > 1:
         raise HaarPoolError(
             "features of the same width in all graphs",

@@ -149,7 +149,7 @@ def as_graph_batch(
         try:
             matrices.append(edge_list(as_adjacency(graph, symmetrize=symmetrize)))
         except HaarPoolError as error:
-            raise HaarPoolError(error.expected, f"in graph {g} {error.got}", error.remedy) from None
+            raise error.located(f"in graph {g}") from None
     return _block_diagonal(matrices)
 
 

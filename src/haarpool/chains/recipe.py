@@ -90,16 +90,21 @@ class Recipe:
         options = self.options or {}
         if not isinstance(options, Mapping):
             raise HaarPoolError(
-                "options as a mapping", f"{options!r}", 'pass for example options={"n_init": 3}'
+                "options as a mapping",
+                f"{options!r}",
+                "pass for example {options}",
+                options={"n_init": 3},
             )
         assign("options", dict(options) or None)
         assign("clustering", find_method(self.method, options))
         choice("symmetrize", self.symmetrize, (True, False))
         if self.top is not None and (type(self.top) is not int or self.top != 1):
             raise HaarPoolError(
-                "top=1 (one node at the top) or top=None",
-                f"top={self.top!r}",
-                "leave the size of the top to the ratio with top=None",
+                "1 (one node at the top) or None",
+                f"{self.top!r}",
+                "leave the size of the top to the ratio with {top}",
+                parameter="top",
+                top=None,
             )
         assign("seed", seed(self.seed))
         choice("order", self.order, ("index", "degree"))
@@ -111,17 +116,17 @@ class Recipe:
         if self.sizes is not None and not (isinstance(self.sizes, str) and self.sizes == "paper"):
             assign("sizes", _check_sizes(self.sizes))
         if not isinstance(self.ratio, Real):
-            expected = "a ratio in (0, 1), or one per level"
-            assign("ratio", _as_tuple("ratio", self.ratio, expected, "0.5"))
+            expected = "in (0, 1), or one per level"
+            assign("ratio", _as_tuple("ratio", self.ratio, expected, 0.5))
         for name in ("sizes", "ratio"):
             if isinstance(values := getattr(self, name), tuple):
                 if steps not in (None, len(values)):
-                    expected = f"{steps} values for {name}=, one per level"
-                    raise HaarPoolError(expected, f"{len(values)}", "pass one value per level")
+                    expected, remedy = f"with {steps} values, one per level", "pass as many"
+                    raise HaarPoolError(expected, f"{len(values)}", remedy, parameter=name)
                 steps = len(values)
         for ratio in self.ratio if isinstance(self.ratio, tuple) else (self.ratio,):
-            remedy = "pass for example ratio=0.5"
-            real_number("ratio", ratio, 0, 1, includes_minimum=False, remedy=remedy)
+            remedy = "pass for example {ratio}"
+            real_number("ratio", ratio, 0, 1, includes_minimum=False, remedy=remedy, ratio=0.5)
         assign("num_levels", steps)
 
     def parameters(self) -> dict[str, Any]:
@@ -191,15 +196,17 @@ def _show(value: Any) -> str:
 
 
 def _check_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
-    expected = 'sizes >= 1 that never grow, one per level, or "paper"'
-    values = _as_tuple("sizes", sizes, expected, "[16, 4, 1]")
+    expected = '>= 1 that never grow, one per level, or "paper"'
+    values = _as_tuple("sizes", sizes, expected, [16, 4, 1])
     valid = all(isinstance(size, Integral) and int(size) >= 1 for size in values)
     if not valid or any(b > a for a, b in pairwise(values)):
-        raise HaarPoolError(expected, f"{list(values)}", "pass for example sizes=[16, 4, 1]")
+        got, remedy = f"{list(values)}", "pass for example {sizes}"
+        raise HaarPoolError(expected, got, remedy, parameter="sizes", sizes=[16, 4, 1])
     return tuple(int(size) for size in values)
 
 
-def _as_tuple(name: str, values: Any, expected: str, example: str) -> tuple[Any, ...]:
+def _as_tuple(name: str, values: Any, expected: str, example: Any) -> tuple[Any, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable) or not (items := tuple(values)):
-        raise HaarPoolError(expected, f"{values!r}", f"pass for example {name}={example}")
+        remedy, shown = f"pass for example {{{name}}}", {name: example}
+        raise HaarPoolError(expected, f"{values!r}", remedy, parameter=name, **shown)
     return items

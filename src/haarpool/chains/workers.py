@@ -50,7 +50,7 @@ class Pace:
 def check_jobs(n_jobs: Any) -> None:
     """Check a number of processes; joblib counts negative numbers from the number of cores."""
     if n_jobs is not None and not (isinstance(n_jobs, Integral) and n_jobs < 0):
-        whole_number("n_jobs", n_jobs, remedy="pass n_jobs=-1 for all cores")
+        whole_number("n_jobs", n_jobs, remedy="pass {n_jobs} for all cores", n_jobs=-1)
 
 
 def spread(

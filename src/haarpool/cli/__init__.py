@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from typing import Any
 
-from haarpool.cli.flags import with_flags
+from haarpool.cli.flags import shell_words
 from haarpool.cli.loading import Terminated, handle_signals, load_modules, raise_interrupt
 from haarpool.cli.parser import make_parser
 from haarpool.cli.terminal import PrintableOutput, print_note, system_error
@@ -57,7 +57,9 @@ def _run(parsed: argparse.Namespace) -> int:
     except (HaarPoolError, OSError) as error:  # OSError: no permission, disk full
         if parsed.debug:
             raise
-        print_note(with_flags(error) if isinstance(error, HaarPoolError) else system_error(error))
+        print_note(
+            error.in_words(shell_words) if isinstance(error, HaarPoolError) else system_error(error)
+        )
         return 2
     except (MemoryError, RuntimeError) as error:
         if parsed.debug or not _is_out_of_memory(error):

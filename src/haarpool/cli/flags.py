@@ -1,14 +1,13 @@
-"""From settings to flags: arguments made from dataclass fields, and flags in error messages."""
+"""From settings to flags: arguments made from dataclass fields, and the words of the shell."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
 from haarpool.chains.recipe import Recipe
-from haarpool.errors import HaarPoolError
+from haarpool.errors import python_words
 from haarpool.training.config import RunConfig
 
 # Parameters of the library that are no settings, or whose flag has another name.
@@ -21,7 +20,7 @@ _FLAGS = {
     "strict": "--strict",
     "preset": "--preset",
     "device": "--device",
-    "resume": "--resume",
+    "resume": "haarpool train --resume",
     "n_jobs": "--jobs",
     "cache": "--cache",
     "options": "--option",
@@ -65,42 +64,28 @@ def add_settings(
         group.add_argument(flag_of(name, metadata), dest=name, help=text, **kind)
 
 
-def setting_flag(name: str) -> str:
-    """Return the flag of a parameter of the library."""
-    return _all_flags().get(name, f"--{name}")
-
-
 def _all_flags() -> dict[str, str]:
     settings = [one for cls in (Recipe, RunConfig) for one in fields(cls) if one.metadata]
     return {one.name: flag_of(one.name, one.metadata) for one in settings} | _FLAGS
 
 
-def with_flags(error: HaarPoolError) -> str:
-    """Return the message of an error with flags in the place of parameters.
+def shell_words(name: str, value: Any = ...) -> str:
+    """Return a parameter, or the passing of a value to it, as the shell writes it.
 
     Example:
-        >>> with_flags(HaarPoolError("epochs >= 1", "0", "pass sizes=[4, 1] or symmetrize=True"))
-        'expected --epochs >= 1, got 0; pass --sizes 4,1 or --symmetrize'
+        >>> shell_words("epochs"), shell_words("sizes", [4, 1]), shell_words("symmetrize", True)
+        ('--epochs', '--sizes 4,1', '--symmetrize')
     """
     flags = _all_flags()
-    names = "|".join(flags)
-
-    def assignment(match: re.Match[str]) -> str:
-        name, value = match.groups()
-        if (name, value) == ("top", "None"):
-            return "--open"
-        if value in ("", "True"):
-            return flags[name]
-        value = re.sub(r'"(\w+)": ', r"\1=", value)  # {"ratio": 0.8} -> {ratio=0.8}
-        plain = re.sub(r'["\[\](){}]|(?<=,) ', "", value)  # "x" -> x and [16, 4] -> 16,4
-        return f"{flags[name]} {plain}"
-
-    def translate(text: str) -> str:
-        # Not inside of paths, architectures and other words, which may be the user's, nor in
-        # options of poolings and methods: a name such as ratio is another setting there.
-        start = r"(?<![\w/.,:=-])(?<!--pooling )(?<!--option )"
-        value = r'"[^"]*"|\[[^]]*\]|\([^)]*\)|\{[^}]*\}|[^\s,;)]*'
-        text = re.sub(rf"{start}({names})=({value})", assignment, text)
-        return re.sub(rf"^({names})(?= (?:>=|in [\[(0-9]|\"))", lambda m: flags[m[1]], text)
-
-    return str(HaarPoolError(translate(error.expected), error.got, translate(error.remedy)))
+    name, _, entry = name.partition(".")
+    if entry:
+        return f"{entry} of {flags[name]}"
+    if (name, value) == ("top", None):
+        return "--open"
+    if name not in flags:
+        return python_words(name, value)
+    if isinstance(value, Mapping):
+        value = [f"{key}={one}" for key, one in value.items()]
+    if isinstance(value, list | tuple):
+        value = ",".join(map(str, value))
+    return flags[name] if value is ... or value is True else f"{flags[name]} {value}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from haarpool._text import shorten
 from haarpool.cli.chain_arguments import chain_parameters, named_values
-from haarpool.cli.flags import add_settings, setting_flag
+from haarpool.cli.flags import add_settings, shell_words
 from haarpool.cli.loading import load_for_arch, load_modules
 from haarpool.cli.parser import (
     add_data,
@@ -126,9 +126,10 @@ def _check_alone(arguments: Namespace) -> None:
     changed = [name for name, value in given.items() if value not in ([], "best")]
     if changed:
         raise HaarPoolError(
-            "--resume without other settings: a run continues with its own",
-            ", ".join(setting_flag(name) for name in changed),
+            "{resume} without other settings: a run continues with its own",
+            ", ".join(shell_words(name) for name in changed),
             "leave these out, or start a new run",
+            resume=...,
         )
 
 
@@ -248,7 +249,8 @@ def _train(current: Run, folder: RunFolder, arguments: Namespace) -> None:
         raise HaarPoolError(
             f"enough memory on {group.device}",
             str(error).split(". ")[0],
-            f"lower the batch size, now batch_size={current.config.batch_size}",
+            "lower the batch size, now {batch_size}",
+            batch_size=current.config.batch_size,
         ) from error
 
 
@@ -357,8 +359,10 @@ def _read_arguments(arguments: Namespace) -> dict[str, Any]:
         got, remedy = "no column besides SMILES", "add a column of labels to the file"
         if columns:
             got = f"{len(columns):,} besides SMILES: {shorten(columns)}"
-            remedy = "choose with targets=COLUMN, or several with targets=COLUMN,COLUMN"
-        raise HaarPoolError(f"a column of {read['source']} to predict", got, remedy)
+            remedy = "choose one or several with {targets}"
+        raise HaarPoolError(
+            f"a column of {read['source']} to predict", got, remedy, targets=["COLUMN", "COLUMN"]
+        )
     path = local_source(read["source"], read["root"])
     if path is not None:
         read["source"] = str(path)

@@ -43,8 +43,9 @@ def download(name: str, url: str, folder: Path, check: Callable[[Path], None]) -
         raise DownloadError(
             f"{name} on this machine or at {url}",
             " ".join(str(error).split()),
-            f"pass root=DIR or set HAARPOOL_DATA to a folder with {name}/, or use generated "
+            f"pass {{root}} or set HAARPOOL_DATA to a folder with {name}/, or use generated "
             "graphs (dataset rings)",
+            root="DIR",
         ) from error
     finally:
         partial.unlink(missing_ok=True)

@@ -139,7 +139,8 @@ class Encoding:
                 raise HaarPoolError(
                     f"features of {graphs.name} out of {', '.join(known)}",
                     f"{kinds!r}",
-                    "join different kinds by +, for example features=degree+constant",
+                    "join different kinds by +, for example {features}",
+                    features="degree+constant",
                 )
         made = {
             "degree": FeatureColumns("degree", min(largest, MAX_DEGREE) + 1),

@@ -195,7 +195,8 @@ def unclear_labels(where: str, different: int, num_graphs: int) -> HaarPoolError
     return HaarPoolError(
         f"{where} to be clearly classes or values",
         f"{different:,} different ones of {num_graphs:,} graphs",
-        "pass task=classification or task=regression",
+        "pass {task}, or regression if they are values",
+        task="classification",
     )
 
 

@@ -24,7 +24,7 @@ from haarpool.errors import HaarPoolError
 
 Source = str | PathLike[str]
 
-REMEDY = "pass root=DIR or set HAARPOOL_DATA to the folder that holds datasets"
+REMEDY = "pass {root} or set HAARPOOL_DATA to the folder that holds datasets"
 
 
 class Found(NamedTuple):
@@ -44,7 +44,7 @@ class Found(NamedTuple):
 def find_source(source: Source, root: Source | None = None, *, download: bool = True) -> Found:
     """Find a dataset and its reader; the arguments are those of `find_dataset`."""
     if root is not None and not Path(root).is_dir():
-        raise HaarPoolError("a folder that holds datasets", f"{root}", "check root=")
+        raise HaarPoolError("a folder that holds datasets", f"{root}", "check {root}", root=...)
     if found := find_here(source, root):
         return found
     *below_bases, as_path = _candidates(source, root)
@@ -230,4 +230,4 @@ def _unknown_name(name: str, bases: Sequence[Path]) -> HaarPoolError:
         )
     else:
         remedy = REMEDY
-    return HaarPoolError(f"graphs ({sources()})", f"{name!r}", remedy)
+    return HaarPoolError(f"graphs ({sources()})", f"{name!r}", remedy, root="DIR")

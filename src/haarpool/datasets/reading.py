@@ -72,8 +72,8 @@ def _read(
     _check_columns(found, source, options)
     kinds = [find_task(one) for one in reader.tasks]
     if kind and kinds and not any(map(kind.reads_like, kinds)):
-        expected = f"task={' or '.join(reader.tasks)} for {reader.phrase or reader.names[0]}"
-        raise HaarPoolError(expected, kind, "leave out task=")
+        expected = f"{' or '.join(reader.tasks)} for {reader.phrase or reader.names[0]}"
+        raise HaarPoolError(expected, f"{kind}", "leave it out", parameter="task")
     return check_targets(reader.read(path or name, task, **reader.supported(**options)))
 
 
@@ -83,7 +83,13 @@ def _check_columns(found: Found, source: Source, options: dict[str, Any]) -> Non
         if options.get(option) and option not in found.reader.options:
             takes = (one.phrase for one in readers() if option in one.options)
             got = f"{str(source)!r} together with columns"
-            raise HaarPoolError(f"a {' or '.join(takes)}", got, "leave out smiles= and targets=")
+            raise HaarPoolError(
+                f"a {' or '.join(takes)}",
+                got,
+                "leave out {smiles} and {targets}",
+                smiles=...,
+                targets=...,
+            )
 
 
 def stream_graphs(

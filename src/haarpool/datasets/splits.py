@@ -18,7 +18,7 @@ from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
 
 PARTS = ("train", "validation", "test")
-RULES = "split=stratified, random, scaffold, kfold:K, given, or a JSON file"
+RULES = "stratified, random, scaffold, kfold:K, given, or a JSON file"
 
 
 class Split(NamedTuple):
@@ -86,15 +86,19 @@ def check_rule(rule: str) -> None:
         return
     if rule.partition(":")[0] == "kfold":
         if (num_folds(rule) or 0) < 3:
-            expected, remedy = "split=kfold:K with K >= 3", "pass for example split=kfold:10"
-            raise HaarPoolError(expected, f"{rule!r}", remedy)
+            remedy = "pass for example {split}"
+            raise HaarPoolError(
+                "kfold:K with K >= 3", f"{rule!r}", remedy, parameter="split", split="kfold:10"
+            )
         return
     path = Path(rule)
     if path.is_file():
         return
     if path.suffix.lower() == ".json" or path.name != rule:
-        raise HaarPoolError(RULES, f"{rule!r}, which is no file that exists", "check the path")
-    raise HaarPoolError(RULES, f"{rule!r}", "pass for example split=random")
+        got = f"{rule!r}, which is no file that exists"
+        raise HaarPoolError(RULES, got, "check the path", parameter="split")
+    remedy = "pass for example {split}"
+    raise HaarPoolError(RULES, f"{rule!r}", remedy, parameter="split", split="random")
 
 
 def default_rule(graphs: Graphs) -> str:
@@ -150,9 +154,10 @@ def _stratified(graphs: Graphs, labelled: Ints, seed: int, repeat: int) -> Split
     counts = _class_counts(graphs)
     if counts.max(initial=0) < len(PARTS):
         raise HaarPoolError(
-            "a class of at least 3 graphs for split=stratified, one per part",
+            "a class of at least 3 graphs for a stratified split, one per part",
             f"at most {counts.max()}" if len(counts) else f"{graphs.task} on {graphs.name}",
-            "pass split=random",
+            "pass {split}",
+            split="random",
         )
     order = np.random.default_rng([seed, repeat]).permutation(labelled)
     test = _class_shares(counts, len(order) // 10, reserve=1)
@@ -214,9 +219,10 @@ def _folds(rule: str, graphs: Graphs, labelled: Ints, seed: int, repeat: int) ->
     assert k is not None  # see `check_rule`
     if len(labelled) < k:
         raise HaarPoolError(
-            f"at least {k} graphs with a label for split={rule}",
+            f"at least {k} graphs with a label for {rule}",
             f"{len(labelled)}",
-            f"use fewer folds, for example split=kfold:{max(3, len(labelled))}",
+            "use fewer folds, for example {split}",
+            split=f"kfold:{max(3, len(labelled))}",
         )
     order = np.random.default_rng([seed, repeat]).permutation(labelled)
     if (strata := _strata(graphs)) is not None:
@@ -243,7 +249,7 @@ def _published(graphs: Graphs) -> list[Split]:
         return [_check_split(graphs.split, graphs, "the published split")]
     if graphs.folds is None:
         raise HaarPoolError(
-            "a dataset with a published split for split=given", graphs.name, "pass split=random"
+            "a dataset with a published split", graphs.name, "pass {split}", split="random"
         )
     folds = np.where(graphs.is_labelled, graphs.folds, -1)
     return _rotated([np.flatnonzero(folds == fold) for fold in range(graphs.folds.max() + 1)])
@@ -252,7 +258,7 @@ def _published(graphs: Graphs) -> list[Split]:
 def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:
     if graphs.id_name != "smiles" or graphs.ids is None:
         raise HaarPoolError(
-            "molecules given as SMILES for split=scaffold", graphs.name, "pass split=random"
+            "molecules given as SMILES", graphs.name, "pass {split}", split="random"
         )
     from haarpool.datasets.smiles import scaffolds
 
@@ -269,7 +275,8 @@ def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:
         raise HaarPoolError(
             "enough scaffolds for three parts",
             f"{len(groups)} scaffold{'s' * (len(groups) > 1)} of {len(labelled)} molecules",
-            "pass split=random",
+            "pass {split}",
+            split="random",
         )
     return _sorted(*(np.array(part) for part in parts))
 
@@ -297,7 +304,8 @@ def _from_file(path: Path, graphs: Graphs, repeats: int) -> list[Split]:
     try:
         content = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise HaarPoolError(RULES, f"{path} ({error})", "check the file") from error
+        got = f"{path} ({error})"
+        raise HaarPoolError(RULES, got, "check the file", parameter="split") from error
     parts = content if isinstance(content, list) else [content]
     if not parts:
         raise HaarPoolError(f"a split in {path}", "an empty list", "add one")
@@ -306,7 +314,8 @@ def _from_file(path: Path, graphs: Graphs, repeats: int) -> list[Split]:
         raise HaarPoolError(
             f"1 or {repeats} splits in {path}, as many as repeats",
             f"{len(splits)}",
-            "leave out repeats=",
+            "leave out {repeats}",
+            repeats=...,
         )
     return splits * (repeats // len(splits) or 1)
 

@@ -140,14 +140,14 @@ def _column_index(name: str | None, header: list[str], path: Path) -> int:
         return matches[0]
     if matches:
         got = f"{len(matches)}: {shorten([header[i] for i in matches])}"
-        remedy = "rename all but one" if name else "rename all but one, or pass smiles=COLUMN"
-        raise HaarPoolError(expected, got, remedy)
+        remedy = "rename all but one" if name else "rename all but one, or pass {smiles}"
+        raise HaarPoolError(expected, got, remedy, smiles="COLUMN")
     remedy = f"its columns are {shorten(header)}" if any(header) else "it has no header"
     if close := difflib.get_close_matches(name or "smiles", header, n=1):
         remedy += f"; did you mean {close[0]}?"
     elif name is None:
-        remedy += "; pass smiles=COLUMN"
-    raise HaarPoolError(expected, "none", remedy)
+        remedy += "; pass {smiles}"
+    raise HaarPoolError(expected, "none", remedy, smiles="COLUMN")
 
 
 def read_targets(
@@ -172,7 +172,9 @@ def read_targets(
     """
     if not names:
         if task is not None:
-            raise HaarPoolError(f"a target column for task={task}", "none", "pass targets=COLUMN")
+            raise HaarPoolError(
+                "a target column for {task}", "none", "pass {targets}", task=task, targets="COLUMN"
+            )
         return {}
     columns = [[row.cells[t] for row in rows] for t in range(len(names))]
     for name, cells in zip(names, columns, strict=True):
@@ -201,7 +203,9 @@ def _kind(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Task:
         raise HaarPoolError(
             "one column of classes, several of the same two classes, or several of values",
             f"{len(names)} columns with classes in {', '.join(map(repr, like_classes))}",
-            "choose one with targets=COLUMN, or pass task=regression if all are numbers",
+            "choose one with {targets}, or pass {task} if all are numbers",
+            targets="COLUMN",
+            task="regression",
         )
     return find_task("regression")
 
@@ -215,7 +219,8 @@ def _check_clear(name: str, cells: Sequence[str], rows: Sequence[Row]) -> None:
         raise HaarPoolError(
             f"numbers with a decimal point in the column {name!r}",
             f"line {row.line}: {cell!r}",
-            "write for example 0.5, or pass task=classification",
+            "write for example 0.5, or pass {task}",
+            task="classification",
         )
     numbers = [number for _, cell in known if (number := _number(cell)) is not None]
     is_whole = not others and all(number % 1 == 0 for number in numbers)
@@ -241,7 +246,8 @@ def _values(name: str, cells: Sequence[str], rows: Sequence[Row]) -> Floats:
                 raise HaarPoolError(
                     f"a number in the column {name!r}",
                     f"line {rows[g].line}: {cell[:40]!r}",
-                    "correct it or leave it empty; for classes pass task=classification",
+                    "correct it or leave it empty; for classes pass {task}",
+                    task="classification",
                 )
             values[g] = number
     return values

@@ -29,7 +29,7 @@ def return_probabilities(graphs: Graphs) -> NDArray[np.float32]:
     """
     if (largest := int(graphs.sizes.max(initial=0))) > MAX_NODES:
         raise HaarPoolError(
-            f"graphs with at most {MAX_NODES:,} nodes for features=walks",
+            f"graphs with at most {MAX_NODES:,} nodes for the feature walks",
             f"{largest:,} in {graphs.where(int(graphs.sizes.argmax()))} of {graphs.name}",
             "choose other features",
         )

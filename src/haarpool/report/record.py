@@ -106,7 +106,8 @@ class RunRecord:
             raise HaarPoolError(
                 f"a complete run in {path}",
                 f"no {RESULT}",
-                f"finish the run: haarpool train --resume {path}",
+                "finish the run with {resume}",
+                resume=path,
             )
         config, result, epochs = folder.config(), folder.read_json(RESULT), folder.read_metrics()
         for name, check, *content in (

@@ -38,7 +38,7 @@ class Classification(Task):
     has_targets = False
     of_several = "multilabel"
     dtype = np.int64
-    remedy = "pass split=stratified"
+    remedy = "pass {split}"
 
     def label_fields(
         self, labels: NDArray[Any], classes: Sequence[str] = (), targets: Sequence[str] = ()
@@ -57,7 +57,8 @@ class Classification(Task):
             raise HaarPoolError(
                 f"at least two classes in {dataset}",
                 f"only {names.classes[present[0]]!r}",
-                "add graphs of another class, or pass task=regression",
+                "add graphs of another class, or pass {task}",
+                task="regression",
             )
 
     def check_parts(

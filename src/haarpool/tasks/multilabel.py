@@ -42,9 +42,10 @@ class Multilabel(Task):
         if len(classes) != 2:
             listed = ", ".join(classes[:6]) + (", ..." if len(classes) > 6 else "")
             raise HaarPoolError(
-                f"two classes, the same in all of {', '.join(targets)}, for task=multilabel",
+                f"two classes, the same in all of {', '.join(targets)}, for multilabel",
                 f"{len(classes)}: {listed}",
-                "choose other targets, or pass task=regression",
+                "choose other targets, or pass {task}",
+                task="regression",
             )
         values = np.where(labels == MISSING, np.nan, labels).reshape(-1, len(targets))
         return super().label_fields(values, classes, targets)

@@ -133,15 +133,24 @@ class RunConfig:
         """Check all settings before any data is read."""
         for name in WHOLE_NUMBERS:
             object.__setattr__(self, name, whole_number(name, getattr(self, name)))
-        remedy = "pass for example lr=0.001"
         checked = {
             "seed": seed(self.seed),
             "batch_size": whole_number("batch_size", self.batch_size, 0),
             "threads": whole_number("threads", self.threads, 0, MAX_THREADS),
-            "dropout": real_number("dropout", self.dropout, 0, 1, remedy="pass dropout=0.5"),
+            "dropout": real_number(
+                "dropout", self.dropout, 0, 1, remedy="pass {dropout}", dropout=0.5
+            ),
             "label_smoothing": real_number("label_smoothing", self.label_smoothing, 0, 1),
             "weight_decay": real_number("weight_decay", self.weight_decay, 0, 1000),
-            "lr": real_number("lr", self.lr, 0, 1000, includes_minimum=False, remedy=remedy),
+            "lr": real_number(
+                "lr",
+                self.lr,
+                0,
+                1000,
+                includes_minimum=False,
+                remedy="pass for example {lr}",
+                lr=0.001,
+            ),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -157,7 +166,8 @@ class RunConfig:
             raise HaarPoolError(
                 "chain as a mapping of parameters",
                 f"{self.chain!r}",
-                'pass for example chain={"method": "matching"}',
+                "pass for example {chain}",
+                chain={"method": "matching"},
             )
         self.recipe()
 

@@ -190,7 +190,8 @@ class Trainer:
             raise HaarPoolError(
                 f"a finite {part} loss",
                 f"{loss} in epoch {epoch} of repeat {self.repeat + 1}",
-                f"lower the learning rate, now lr={self.config.lr:g}, or check the features",
+                "lower the learning rate, now {lr}, or check the features",
+                lr=self.config.lr,
             )
 
     @property

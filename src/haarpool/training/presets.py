@@ -106,8 +106,10 @@ def preset(name: str, dataset: str) -> Settings:
     key = full_name(dataset).lower()
     if key not in PAPER:
         raise HaarPoolError(
-            f"a dataset of the paper for preset=paper: {', '.join(PAPER)}",
+            f"a dataset of the paper for {{preset}}: {', '.join(PAPER)}",
             dataset,
-            "pass preset=best, and arch= and other settings yourself",
+            "leave {preset} out, and pass {arch} and other settings yourself",
+            preset="paper",
+            arch=...,
         )
     return PAPER[key]

@@ -170,8 +170,13 @@ def start_run(
     splits = splits or make_splits(config.split, graphs, config.seed, config.repeats)
     if missing_classes := task.check_parts(targets, graphs.names, splits):
         if strict:
-            remedy = f"{task.remedy}, or leave out strict=True"
-            raise HaarPoolError("all classes in every part", missing_classes, remedy)
+            raise HaarPoolError(
+                "all classes in every part",
+                missing_classes,
+                f"{task.remedy}, or leave out {{strict}}",
+                split="stratified",
+                strict=...,
+            )
         if group.is_main:
             text = f"{missing_classes}: scores of such a part can mislead"
             warnings.warn(text, HaarPoolWarning, stacklevel=2)
@@ -216,7 +221,8 @@ def check_labels(graphs: Graphs) -> tuple[Task, NDArray[Any]]:
             "none",
             "set y of the PyG Data, or add NAME_graph_labels.txt"
             if graphs.ids is None
-            else "pass targets=COLUMN",
+            else "pass {targets}",
+            targets="COLUMN",
         )
     graphs.task.check(graphs.targets, graphs.names, graphs.name)
     return graphs.task, graphs.targets

@@ -102,10 +102,12 @@ class RunFolder:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             remedy = "choose another folder, or remove it"
             if (path / CHECKPOINT).exists():
-                remedy = f"finish that run: haarpool train --resume {path}"
+                remedy = "finish that run with {resume}"
             elif (path / CONFIG).exists() and not (path / RESULT).exists():
                 remedy = "choose another folder: another process may have started a run in it"
-            raise HaarPoolError("a new folder for the run", f"{path}, which exists", remedy)
+            raise HaarPoolError(
+                "a new folder for the run", f"{path}, which exists", remedy, resume=path
+            )
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> RunFolder:
@@ -223,7 +225,8 @@ class RunFolder:
             raise HaarPoolError(
                 f"a complete run in {self.path}",
                 "a run without model",
-                f"finish the run: haarpool train --resume {self.path}",
+                "finish the run with {resume}",
+                resume=self.path,
             )
 
     def damaged(self, name: str, error: Exception | str) -> HaarPoolError:

@@ -89,7 +89,7 @@ def test_help_and_errors_name_it(toy):
         as_graphs([1j])
     with error_with("a CSV file with SMILES", "together with columns"):
         read_graphs(toy, targets=["y"])
-    with error_with("task=regression for text file of edges", "classification"):
+    with error_with("task regression for text file of edges", "classification"):
         read_graphs(toy, task="classification")
 
 

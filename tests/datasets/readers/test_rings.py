@@ -26,7 +26,7 @@ def test_a_seed_determines_the_graphs(graphs):
     assert read_graphs("rings", seed=1).digest() != DIGEST
     with error_with("seed in 0..2147483647", "-1"):
         read_graphs("rings", seed=-1)
-    with error_with("task=classification for rings", "regression"):
+    with error_with("task classification for rings", "regression"):
         read_graphs("rings", task="regression")
 
 

@@ -94,7 +94,7 @@ def paris(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> Ints:
 
 
 def _checked_resolution(resolution: float) -> float:
-    remedy = "pass for example resolution=1.0, the usual modularity"
+    remedy = "pass for example 1.0, the usual modularity"
     return real_number("resolution", resolution, includes_minimum=False, remedy=remedy)
 
 

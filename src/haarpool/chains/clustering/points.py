@@ -222,7 +222,8 @@ def _check_size(size: int) -> None:
         raise HaarPoolError(
             f"at most {MAX_NODES} nodes for a method with a dense matrix",
             f"{size}",
-            'use method="matching"',
+            "use {method}",
+            method="matching",
         )
 
 

@@ -152,6 +152,7 @@ def find_method(method: str | ClusteringFunction, options: Mapping[str, Any]) ->
             raise HaarPoolError(
                 f"option {name!r} of method {result.name!r}",
                 "none",
-                f'pass options={{"{name}": ...}}',
+                "pass {options}",
+                options={name: ...},
             )
     return result

@@ -118,7 +118,8 @@ class HaarNetArchitecture(AnyArchitecture):
     ) -> Any:
         """Make the network, which shares no weights; its layers have no options."""
         if tied is not None:
-            raise HaarPoolError(f"tied=None for {self.name}", f"{tied!r}", "leave tied out")
+            expected, remedy = f"no {{tied}} for {self.name}", "leave {tied} out"
+            raise HaarPoolError(expected, f"{tied!r}", remedy, tied=...)
         network = getattr(import_module("haarpool.nn"), self.network)
         return network(in_channels, out_channels, **asdict(self), **settings)
 

@@ -87,7 +87,7 @@ class HaarNet(Network):
             standardize=standardize,
             standardize_edges=standardize_edges,
         )
-        self.dropout = real_number("dropout", dropout, 0, 1, remedy="pass for example dropout=0.5")
+        self.dropout = real_number("dropout", dropout, 0, 1, remedy="pass {dropout}", dropout=0.5)
         self.embedding = Linear(self.in_channels, width)
         self.convolutions = ModuleList(
             ResidualConvolution(width, self.edge_channels) for _ in range(depth)

@@ -63,7 +63,7 @@ class SequentialNetwork(Network):
         **settings: Any,
     ) -> None:
         super().__init__(arch, in_channels, out_channels, **settings)
-        self.dropout = real_number("dropout", dropout, 0, 1, remedy="pass for example dropout=0.5")
+        self.dropout = real_number("dropout", dropout, 0, 1, remedy="pass {dropout}", dropout=0.5)
         # Other poolings choose their clusters by values, and other convolutions scatter.
         self.has_static_shapes = all(block.layer.static for block in arch.blocks)
         # The order in which layers are made decides the weights of a seed.
@@ -189,16 +189,18 @@ def _weight_numbers(arch: Architecture, tied: Ties) -> list[int]:
     if tied == "authors":
         if str(arch) not in AUTHORS:
             raise HaarPoolError(
-                f'a network of the authors for tied="authors": {", ".join(AUTHORS)}',
+                f"a network of the authors: {', '.join(AUTHORS)}",
                 str(arch),
-                "pass a number for each convolution, for example tied=(0, 1, 1)",
+                "pass a number for each convolution, for example {tied}",
+                tied=(0, 1, 1),
             )
         tied = AUTHORS[str(arch)]
     numbers: list[Any] = list(tied) if isinstance(tied, Iterable) else [tied]
     if len(numbers) != count or not all(isinstance(number, int) for number in numbers):
         raise HaarPoolError(
-            f"{count} whole numbers for tied=, one per convolution of {str(arch)!r}",
+            f"{count} whole numbers for {{tied}}, one per convolution of {str(arch)!r}",
             f"{numbers}",
             "pass the same number for convolutions that share weights",
+            tied=...,
         )
     return numbers

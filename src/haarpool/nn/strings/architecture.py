@@ -93,12 +93,12 @@ class AnyArchitecture(ABC):
         known, is_mapping = self.options(), isinstance(options, Mapping)
         unknown = [name for name in options if name not in known] if is_mapping else [options]
         if unknown:
-            expected, remedy = f"no options of poolings for {self}", "leave them out"
+            expected, shown = f"no options of poolings for {self}", {"remedy": "leave them out"}
             if known:
                 expected = f"options of poolings among {', '.join(known)}"
                 name = next(iter(known))
-                remedy = f"pass for example {known[name].example(name, setting)}"
-            raise HaarPoolError(expected, ", ".join(map(repr, unknown)), remedy)
+                shown = known[name].example(name, setting)
+            raise HaarPoolError(expected, ", ".join(map(repr, unknown)), **shown)
         return {name: known[name].check(name, value, setting) for name, value in options.items()}
 
 

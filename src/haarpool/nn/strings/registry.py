@@ -47,20 +47,21 @@ class Option(NamedTuple):
             value: The value.
             setting: The setting that it is part of, for the message; "" if it is an argument.
         """
-        shown = f"{name} of {setting}=" if setting else name
+        shown = f"{setting}.{name}" if setting else name
         if isinstance(self.default, bool):
             return choice(shown, value, (True, False))
         if isinstance(self.default, int):
             return whole_number(shown, value, *map(int, self.limits))
         if isinstance(self.default, float):
-            remedy = f"pass for example {self.example(name, setting)}"
-            return real_number(shown, value, *self.limits, includes_minimum=False, remedy=remedy)
+            example = self.example(name, setting)
+            return real_number(shown, value, *self.limits, includes_minimum=False, **example)
         return value
 
-    def example(self, name: str, setting: str = "") -> str:
-        """Return an example of a value."""
+    def example(self, name: str, setting: str = "") -> dict[str, Any]:
+        """Return the remedy of an error, and the value that it mentions."""
         value = 0.8 if isinstance(self.default, float) else self.default
-        return f'{setting}={{"{name}": {value!r}}}' if setting else f"{name}={value!r}"
+        shown, value = (setting, {name: value}) if setting else (name, value)
+        return {"remedy": f"pass for example {{{shown}}}", shown: value}
 
 
 @dataclass(frozen=True)

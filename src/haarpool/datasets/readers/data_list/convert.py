@@ -96,7 +96,7 @@ def from_data_list(
         try:
             rows, columns, weight, size, _ = edge_list(data)
         except HaarPoolError as error:
-            raise _wrong(g, error.expected, error.got, error.remedy) from None
+            raise error.located(f"in graph {g}") from None
         if size == 0:
             raise _wrong(g, "at least one node", "none", "drop empty graphs")
         edges.append(np.stack([rows, columns]).astype(np.int64))
@@ -150,7 +150,7 @@ def _targets(graphs: Sequence[Any], task: str | None) -> Mapping[str, Any]:
     }
     if not labels:
         if task is not None:
-            raise HaarPoolError(f"y in some graph for task={task}", "none", "set data.y")
+            raise HaarPoolError("y in some graph for {task}", "none", "set data.y", task=task)
         return {}
     first = next(iter(labels.values()))
     is_whole = first.dtype.kind in "biu"
@@ -167,7 +167,7 @@ def _targets(graphs: Sequence[Any], task: str | None) -> Mapping[str, Any]:
         return kind.label_fields(values, targets=names)
     for g, y in labels.items():
         if not (kind.has_targets or (y.size == 1 and (np.isnan(y[0]) or float(y[0]).is_integer()))):
-            raise _wrong(g, "y as one whole number", f"{y}", "pass task=regression")
+            raise _wrong(g, "y as one whole number", f"{y}", "pass {task}", task="regression")
     missing = np.full(first.size, np.nan)
     rows = [labels.get(g, missing).tolist() for g in range(len(graphs))]
     return kind.label_fields(*as_classes([number for row in rows for number in row]), names)
@@ -183,5 +183,5 @@ def _kind(labels: Collection[NDArray[Any]], num_graphs: int) -> Task:
     return find_task("classification" if few or first.dtype.kind in "biu" else "regression")
 
 
-def _wrong(g: int, expected: str, got: str, remedy: str) -> HaarPoolError:
-    return HaarPoolError(expected, f"{got} in graph {g}", remedy)
+def _wrong(g: int, expected: str, got: str, remedy: str, **values: Any) -> HaarPoolError:
+    return HaarPoolError(expected, f"{got} in graph {g}", remedy, **values)

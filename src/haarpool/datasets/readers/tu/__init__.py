@@ -58,7 +58,8 @@ class TU(Reader):
                 raise HaarPoolError(
                     f"MUTAG in the package grakel, with sha256 {digest[:12]}... of {file}",
                     f"another or no file {path}",
-                    "reinstall grakel, or pass root=DIR with MUTAG in it",
+                    "reinstall grakel, or pass {root} with MUTAG in it",
+                    root="DIR",
                 )
         return "grakel", folder
 

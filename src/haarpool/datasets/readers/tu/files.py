@@ -209,12 +209,17 @@ class TuFiles:
         return np.array(rows, dtype).reshape(-1, width)
 
     def wrong(
-        self, kind: str, expected: str, got: str, remedy: str = "correct this line"
+        self,
+        kind: str,
+        expected: str,
+        got: str,
+        remedy: str = "correct this line",
+        **values: Any,
     ) -> HaarPoolError:
         """Return the error for a file with wrong content."""
         if self.downloaded:
             remedy = f"the file is damaged; delete {self.source} to download it again"
-        return HaarPoolError(f"{expected} in {self.path(kind)}", got, remedy)
+        return HaarPoolError(f"{expected} in {self.path(kind)}", got, remedy, **values)
 
     def _check_count(self, kind: str, num_lines: int, count: int, per: str) -> None:
         if num_lines != count:

@@ -147,9 +147,10 @@ def _targets(files: TuFiles, ids: Ints, task: str | None) -> tuple[Mapping[str, 
         if task is None:
             return {}, numbers
         raise HaarPoolError(
-            f"labels of graphs for task={task}",
+            "labels of graphs for {task}",
             f"no {files.name}_graph_labels.txt in {files.source}",
-            "add the file" if values is None else "pass task=regression",
+            "add the file" if values is None else "pass another",
+            task=task,
         )
     chosen = values if labels is None or (kind and not kind.reads_classes and values) else labels
     assert chosen is not None
@@ -165,5 +166,7 @@ def _targets(files: TuFiles, ids: Ints, task: str | None) -> tuple[Mapping[str, 
         return kind.label_fields(table.astype(np.float64), targets=names), numbers
     if table.shape[1] > 1:
         got = f"{table.shape[1]} in line {chosen.lines[0]}"
-        raise files.wrong("graph_labels", "one label per line", got, "pass task=regression")
+        raise files.wrong(
+            "graph_labels", "one label per line", got, "pass {task}", task="regression"
+        )
     return kind.label_fields(*as_classes(table[:, 0].tolist())), numbers
