@@ -6,13 +6,15 @@ The exit code is 1 if a result is outside its limits.
 
 Steps: the loop of `haarpool train` (select a batch, loss, gradient, Adam, progress bar) is compared
 with a minimal hand-written loop over ready-made batches. Times are the minimum of several rounds;
-each round runs all loops. `haarpool bench` measures the time of a step.
+each round runs all loops. For information: the loops of Lightning Fabric and Accelerate if they are
+installed. `haarpool bench` measures the time of a step.
 Memory: the peak of `haarpool predict` on 10,000 and on 100,000 molecules in a CSV file, each in its
 own process.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -41,20 +43,38 @@ def minibatches(run: Run, rng: np.random.Generator) -> Iterator[Any]:
         yield run.batches.take(chosen)
 
 
-def bare(run: Run, batches: Callable[[], Iterable[Any]]) -> Callable[[], None]:
-    """Return a minimal training loop."""
+def bare(run: Run, batches: Callable[[], Iterable[Any]], driver: Any = None) -> Callable[[], None]:
+    """Return a minimal training loop, inside of Lightning Fabric or Accelerate if one is given."""
     network = make_network(run.config, run.graphs, run.encoding).train()
     lr, decay = run.config.lr, run.config.weight_decay
     optimizer = torch.optim.Adam(network.parameters(), lr, weight_decay=decay, fused=True)
+    forward = network
+    if driver is not None:
+        prepare = getattr(driver, "setup", None) or driver.prepare
+        forward, optimizer = prepare(network, optimizer)
 
     def epoch() -> None:
         for batch in batches():
             optimizer.zero_grad()
-            loss = network.loss(network(batch), batch["y"])
-            loss.backward()
+            loss = network.loss(forward(batch), batch["y"])
+            loss.backward() if driver is None else driver.backward(loss)
             optimizer.step()
 
     return epoch
+
+
+def drivers() -> dict[str, Any]:
+    """Return Lightning Fabric and Accelerate, those that are installed."""
+    found = {}
+    if importlib.util.find_spec("lightning_fabric"):
+        from lightning_fabric import Fabric
+
+        found["lightning_fabric"] = Fabric(accelerator="cpu", devices=1)
+    if importlib.util.find_spec("accelerate"):
+        from accelerate import Accelerator
+
+        found["accelerate"] = Accelerator(cpu=True)
+    return found
 
 
 def engine(run: Run) -> Callable[[], None]:
@@ -75,10 +95,11 @@ def steps(name: str, which: str, rounds: int) -> Iterator[Measurement]:
         "engine": engine(run),
         "gathering": bare(run, partial(minibatches, run, np.random.default_rng(0))),
     }
+    loops |= {name: bare(run, lambda: ready, driver) for name, driver in drivers().items()}
     threads = choose_threads(run.network, run.graphs, config.batch_size)
     with num_threads(threads):  # as `haarpool train` does
         rows = [[seconds(loop) for loop in loops.values()] for _ in range(rounds)]
-    plain, engine_time, selecting = np.min(rows, axis=0)
+    plain, engine_time, selecting, *others = np.min(rows, axis=0)
     title = f"{name}, {config.arch}"
     yield Measurement(
         f"{title}: steps per second over a bare loop",
@@ -91,6 +112,9 @@ def steps(name: str, which: str, rounds: int) -> Iterator[Measurement]:
         engine_time / selecting - 1,
         at_most=0.05 if name == "MUTAG" else None,
     )
+    for other, time in zip(list(loops)[3:], others, strict=True):
+        overhead = time / plain - 1
+        yield Measurement(f"{title}: overhead of {other}", overhead, note="for information")
 
 
 def molecules(path: Path, count: int) -> None:
