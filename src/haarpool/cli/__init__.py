@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, redirect_stdout
 from typing import Any
 
@@ -35,21 +35,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if parsed.run is None:
         parser.print_help()
         return 2
+    return run_safely(parsed.run, parsed)
+
+
+def run_safely(
+    command: Callable[[argparse.Namespace], int | None], parsed: argparse.Namespace
+) -> int:
+    """Run a command; errors and interruptions become a line on stderr and an exit code.
+
+    Args:
+        command: The command.
+        parsed: Its arguments; with `debug` errors have a traceback.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("always", HaarPoolWarning)
         warnings.showwarning = _show_warning
-        return _run(parsed)
+        return _run(command, parsed)
 
 
-def _run(parsed: argparse.Namespace) -> int:
+def _run(command: Callable[[argparse.Namespace], int | None], parsed: argparse.Namespace) -> int:
     try:
-        load_modules(parsed.loads, parsed)
+        load_modules(getattr(parsed, "loads", ()), parsed)
         as_it_is = getattr(parsed, "writes_data", False) and not sys.stdout.isatty()
         with (
             handle_signals(raise_interrupt),
             nullcontext() if as_it_is else redirect_stdout(PrintableOutput(sys.stdout)),
         ):
-            code: int | None = parsed.run(parsed)
+            code = command(parsed)
             sys.stdout.flush()
             return code or 0
     except BrokenPipeError:  # `haarpool ... | head`

@@ -427,6 +427,17 @@ def find_task(name: str | None, num_targets: int = 1) -> Task | None:
     return _TASKS[task.of_several] if num_targets > 1 and task.of_several else task
 
 
+def find_score(name: str) -> Score:
+    """Return a score of any task by its name.
+
+    Example:
+        >>> find_score("mae").lower_is_better
+        True
+    """
+    scores = {score.name: score for task in _TASKS.values() for score in task.scores}
+    return scores[choice("score", name, sorted(scores))]
+
+
 def _mean(values: list[float]) -> float:
     return float(np.mean(values)) if values else math.nan
 

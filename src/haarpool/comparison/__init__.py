@@ -1,0 +1,1 @@
+"""Methods × datasets × splits: one line of JSON for each training, and a report with intervals."""

@@ -1,0 +1,261 @@
+"""The report on a table: means, intervals, paired differences, and what is missing."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from haarpool._numbers import DASH, fixed, mean_and_std
+from haarpool.comparison.document import Grid, Part
+from haarpool.comparison.learners import Line
+from haarpool.comparison.lines import current_lines, is_good
+from haarpool.comparison.statistics import Estimate, estimate, paired_difference
+from haarpool.comparison.table import REPEATS, Cell, Row, Table
+from haarpool.tasks import Score, find_score
+
+
+class Units(NamedTuple):
+    """How the results of a dataset are shown: shares in per cent.
+
+    Attributes:
+        is_share: Whether they are shares.
+        repeats: Number of splits that each cell should have.
+    """
+
+    is_share: bool
+    repeats: int = REPEATS
+
+    def scaled(self, value: Estimate) -> Estimate:
+        """Return a result in the units of the report: shares in per cent."""
+        return value.scaled(100.0) if self.is_share else value
+
+    def decimals(self, value: Estimate) -> int:
+        """Return the number of decimals of a result or difference: two for errors below 10."""
+        return 1 if self.is_share or abs(value.mean) >= 10 else 2
+
+    def mean_and_std(self, value: Estimate) -> str:
+        """Format a mean and its standard deviation."""
+        scaled = self.scaled(value)
+        return mean_and_std(scaled.mean, scaled.std, self.decimals(value))
+
+    def interval(self, value: Estimate) -> str:
+        """Format an interval."""
+        if math.isnan(value.half):
+            return DASH
+        return " to ".join(fixed(x, self.decimals(value)) for x in self.scaled(value).interval)
+
+    def spread(self, value: Estimate) -> str:
+        """Format a result for the overview, with its number of splits if trials are missing."""
+        count = "" if value.trials == self.repeats else f" ({value.splits})"
+        return self.mean_and_std(value) + count
+
+    def difference(self, value: Estimate | None) -> str:
+        """Format a paired difference, with its number of splits if trials are missing."""
+        if value is None:
+            return DASH
+        mean = fixed(self.scaled(value).mean, self.decimals(value), sign="+")
+        count = "" if value.trials == self.repeats else f", n = {value.splits}"
+        return f"{mean} ({self.interval(value)}{count})"
+
+
+class TableReport:
+    """The report on a table.
+
+    Args:
+        table: The table.
+        lines: Its lines.
+        repeats: Number of splits that each cell should have.
+    """
+
+    def __init__(self, table: Table, lines: Sequence[Line], repeats: int = REPEATS) -> None:
+        self.table, self.repeats = table, repeats
+        self.titles = {row.name: row.title for row in table.rows}
+        current = current_lines(table, lines)
+        self.outdated = len(lines) - len(current)
+        self.lines: dict[tuple[str, str, str], list[Line]] = defaultdict(list)
+        for key in sorted(current):
+            self.lines[key[:3]].append(current[key])
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the heading, the text, the tables and what is missing."""
+        yield f"## {self.table.title}"
+        yield self.table.text
+        yield self.overview()
+        yield from self.more()
+        for dataset in self.table.datasets:
+            if (grid := self.details(dataset)).rows:
+                yield from (f"### {dataset}", grid)
+        notes = [f"{x.title} (`{x.name}`). {x.note}".strip() for x in self.table.rows]
+        lists = {
+            "Methods": notes,
+            "Networks that predict one class for all test graphs": list(self.constant()),
+            "Trials on different machines": list(self.mixed()),
+            "Missing and failed": list(self.gaps()) or ["Nothing."],
+        }
+        for heading, items in lists.items():
+            if items:
+                yield from (f"### {heading}", items)
+
+    def more(self) -> Iterator[Part]:
+        """Yield what follows the overview."""
+        yield from ()
+
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """Datasets with their parts, or "" for a table without parts."""
+        return [(d, part) for d in self.table.datasets for part in self.table.parts or [""]]
+
+    def ok(self, dataset: str, method: str, protocol: str) -> list[Line]:
+        """Return the lines of a cell that ended well."""
+        return list(filter(is_good, self.lines[dataset, method, protocol]))
+
+    def score(self, dataset: str) -> Score | None:
+        """Return the score of the results of a dataset; None if there are none."""
+        lines = [line for key in self.lines if key[0] == dataset for line in self.ok(*key)]
+        return find_score(lines[0]["metric"]) if lines else None
+
+    def units(self, dataset: str) -> Units:
+        """Return how the results of a dataset are shown."""
+        score = self.score(dataset)
+        return Units(score is None or score.is_share, self.repeats)
+
+    def overview(self) -> Grid:
+        """Return a row per method, a column per dataset."""
+        protocol = self.table.cells[0].protocol
+        keys = {cell.key for cell in self.table.cells}
+        rows = []
+        for row in self.table.rows:
+            texts = []
+            for dataset, part in self.columns:
+                key = (dataset, row.name, protocol)
+                if key not in keys:
+                    texts.append("")
+                    continue
+                text = "failed" if self.lines[key] else DASH
+                if lines := self.ok(*key):
+                    text = self.units(dataset).spread(estimate(lines, part))
+                texts.append(text + self.beside(row, part or dataset))
+            rows.append([row.title, *texts])
+        unit = "trials" if protocol == "given" else "splits"
+        caption = (
+            f"Mean ± standard deviation over the {unit} (protocol {protocol}, {self.repeats} "
+            f"{unit}, or the number in parentheses){self.beside_note}. –: not run "
+            f"yet; failed: no {unit[:-1]} ended well; empty: not part of the table."
+        )
+        return Grid(caption, ["Method", *(part or dataset for dataset, part in self.columns)], rows)
+
+    beside_note = ""  # what `beside` returns, for the caption
+
+    def beside(self, row: Row, column: str) -> str:
+        """Return what stands beside the mean of a row in a column."""
+        return ""
+
+    def details(self, dataset: str) -> Grid:
+        """Return everything about one dataset."""
+        reference, units, rows = self.table.reference, self.units(dataset), []
+        for row in self.table.rows:
+            for cell in self.table.cells:
+                lines = self.ok(*cell.key)
+                if (cell.dataset, cell.method) != (dataset, row.name) or not lines:
+                    continue
+                value, difference = estimate(lines), None
+                if row.name != reference:
+                    others = self.ok(dataset, reference, cell.protocol)
+                    difference = paired_difference(lines, others)
+                rows.append([
+                    row.title, cell.protocol, f"{value.splits}", units.mean_and_std(value),
+                    units.interval(value), units.difference(difference),
+                    *self.last_columns(row, dataset, lines),
+                ])  # fmt: skip
+        header = ["Method", "Protocol", "n", "Mean ± std", "95 % interval"]
+        header += [f"Difference to {self.titles.get(reference, reference)}", *self.last_header]
+        return Grid(f"{dataset}: all methods and protocols.", header, rows)
+
+    last_header: Sequence[str] = ("Seconds", "Weights")
+
+    def last_columns(self, row: Row, dataset: str, lines: Sequence[Line]) -> Sequence[str]:
+        """Return the last columns of `details`: seconds per training, and number of weights."""
+        seconds = [line["training_seconds"] for line in lines if "training_seconds" in line]
+        weights = {line["num_parameters"] for line in lines if "num_parameters" in line}
+        mean = fixed(sum(seconds) / len(seconds), 1) if seconds else DASH
+        return [mean, " to ".join(f"{w:,}" for w in sorted(weights)) or DASH]
+
+    def constant(self) -> Iterator[str]:
+        """Yield the splits on which a network learnt nothing."""
+        for cell in self.table.cells:
+            if lines := list(filter(predicts_one_class, self.ok(*cell.key))):
+                yield f"{self.name(cell)}: {_splits(lines)}."
+
+    def mixed(self) -> Iterator[str]:
+        """Yield the cells whose trials ran on different devices or with different chains."""
+        for cell in self.table.cells:
+            lines = self.ok(*cell.key)
+            devices = Counter(str(line.get("device")) for line in lines)
+            num_chains = _num_sets_of_chains(lines)
+            if len(devices) > 1 or num_chains > 1:
+                texts = [f"{name} {count}" for name, count in sorted(devices.items())]
+                texts += [f"{num_chains} sets of chains"] * (num_chains > 1)
+                yield f"{self.name(cell)}: {', '.join(texts)}."
+
+    def gaps(self) -> Iterator[str]:
+        """Yield what failed, what is not there, and how many lines are out of date."""
+        empty: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for cell in self.table.cells:
+            lines = self.lines[cell.key]
+            yield from self.failures(cell, lines)
+            missing = self.repeats - len(lines)
+            if missing == self.repeats:
+                empty[cell.dataset, cell.protocol].append(self.titles[cell.method])
+            elif missing > 0:
+                yield f"{self.name(cell)}: {missing} of {self.repeats} trials not run yet."
+        for (dataset, protocol), methods in empty.items():
+            yield f"{dataset}, {protocol}: not run yet: {'; '.join(methods)}."
+        if self.outdated:
+            yield f"Lines of other settings, or replaced by later ones, left out: {self.outdated}."
+
+    def failures(self, cell: Cell, lines: Iterable[Line]) -> Iterator[str]:
+        """Yield the splits that failed; those whose reasons differ by numbers alone together."""
+        failed: dict[str, list[Line]] = defaultdict(list)
+        for line in lines:
+            if not is_good(line):
+                failed[re.sub(r"\d[\d.,]*", "", str(line.get("reason")))].append(line)
+        for same in failed.values():
+            first = ", the first one" if len(same) > 1 else ""
+            yield f"{self.name(cell)}, {_splits(same)} failed{first}: {same[0].get('reason')}"
+
+    def name(self, cell: Cell) -> str:
+        """Return the name of a cell for readers."""
+        return f"{cell.dataset}, {self.titles[cell.method]}, {cell.protocol}"
+
+
+def _num_sets_of_chains(lines: Iterable[Line]) -> int:
+    """Return how many different chains the same networks have; of several kinds, the most."""
+    hashes = defaultdict(set)
+    for line in lines:
+        for kind, digest in line.get("chain_hashes", {"": line.get("chain_hash")}).items():
+            hashes[kind].add(digest)
+    return max(map(len, hashes.values()), default=0)
+
+
+def _splits(lines: Sequence[Line]) -> str:
+    return f"split{'s' * (len(lines) > 1)} {', '.join(str(line['seed']) for line in lines)}"
+
+
+def predicts_one_class(line: Line) -> bool:
+    """Return whether a classifier predicts one class.
+
+    Then only this class has a recall, 1, and an F1, 2a / (1 + a) with its share a of the graphs,
+    which is the accuracy; both are divided by the number of classes.
+    """
+    scores = line.get("scores", {}).get("test", {})
+    if None in map(scores.get, ("accuracy", "balanced_accuracy", "f1")):
+        return False
+    share, recall = scores["accuracy"], scores["balanced_accuracy"]
+    if not 0 < recall <= 1 / 2:
+        return False
+    num_classes = round(1 / recall)
+    f1 = 2 * share / (1 + share) / num_classes
+    return math.isclose(recall * num_classes, 1) and math.isclose(scores["f1"], f1)

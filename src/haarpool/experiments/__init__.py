@@ -1,1 +1,0 @@
-"""The tables of the paper as data: settings, published numbers, a runner and a report."""
