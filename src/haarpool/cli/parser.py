@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -10,10 +11,13 @@ from haarpool import __version__
 from haarpool._modules import module_names
 from haarpool.chains.recipe import Recipe
 from haarpool.cli.flags import add_settings
+from haarpool.errors import HaarPoolError
 
+# Commands of earlier versions, and what does their work in a clone of the repository.
+MOVED = {"bench": "python -m benchmarks", "reproduce": "python -m paper"}
 COMMANDS = (
-    "train", "predict", "report", "info", "chain", "methods", "plot", "bench", "reproduce",
-    "cache", "completion",
+    "train", "predict", "report", "compare", "info", "chain", "methods", "plot", "cache",
+    "completion",
 )  # fmt: skip
 
 _EXAMPLES = """examples:
@@ -49,7 +53,19 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name in COMMANDS:
         import_module(f"haarpool.cli.{name}").add_command(commands)
+    for name in MOVED:
+        command = commands.add_parser(name, add_help=False)  # not in the list of commands
+        command.add_argument("rest", nargs=argparse.REMAINDER)
+        command.set_defaults(run=partial(_say_where, name))
     return parser
+
+
+def _say_where(name: str, arguments: argparse.Namespace) -> int:
+    raise HaarPoolError(
+        "a command of haarpool",
+        name,
+        f"it is now {MOVED[name]}, in a clone of the repository",
+    )
 
 
 def new_command(commands: Any, name: str, summary: str, example: str) -> argparse.ArgumentParser:

@@ -28,6 +28,33 @@ class Grid(NamedTuple):
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
 
+    def as_text(self, width: int = 0) -> str:
+        """Return the table for a terminal, without its caption.
+
+        Args:
+            width: Columns of the terminal; the last columns of a wider table are left out.
+
+        Example:
+            >>> print(Grid("", ["Method", "n"], [["sum", "10"], ["mean", "9"]]).as_text())
+            Method   n
+            sum     10
+            mean     9
+        """
+        rows = [self.header, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        while width and sum(widths) + 2 * (len(widths) - 1) > width and len(widths) > 2:
+            widths.pop()
+        first, *others = widths
+        return "\n".join(
+            "  ".join(
+                [f"{row[0]:{first}}", *(f"{x:>{w}}" for x, w in zip(row[1:], others, strict=False))]
+            )
+            for row in rows
+        )
+
+    def __str__(self) -> str:
+        return f"{self.caption}\n{self.as_text()}"
+
 
 Part = str | list[str] | Grid
 

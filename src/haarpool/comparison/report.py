@@ -165,23 +165,23 @@ class TableReport:
                 if row.name != reference:
                     others = self.ok(dataset, reference, cell.protocol)
                     difference = paired_difference(lines, others)
+                protocol = [cell.protocol] if self.shows_protocol else []
                 rows.append([
-                    row.title, cell.protocol, f"{value.splits}", units.mean_and_std(value),
+                    row.title, *protocol, f"{value.splits}", units.mean_and_std(value),
                     units.interval(value), units.difference(difference),
                     *self.last_columns(row, dataset, lines),
                 ])  # fmt: skip
-        header = ["Method", "Protocol", "n", "Mean ± std", "95 % interval"]
+        header = ["Method", *["Protocol"] * self.shows_protocol, "n", "Mean ± std", "95 % interval"]
         header += [f"Difference to {self.titles.get(reference, reference)}", *self.last_header]
-        return Grid(f"{dataset}: all methods and protocols.", header, rows)
+        return Grid(self.details_caption.format(dataset), header, rows)
 
-    last_header: Sequence[str] = ("Seconds", "Weights")
+    shows_protocol = True  # in `details`
+    details_caption = "{}: all methods and protocols."
+    last_header: Sequence[str] = ()
 
     def last_columns(self, row: Row, dataset: str, lines: Sequence[Line]) -> Sequence[str]:
-        """Return the last columns of `details`: seconds per training, and number of weights."""
-        seconds = [line["training_seconds"] for line in lines if "training_seconds" in line]
-        weights = {line["num_parameters"] for line in lines if "num_parameters" in line}
-        mean = fixed(sum(seconds) / len(seconds), 1) if seconds else DASH
-        return [mean, " to ".join(f"{w:,}" for w in sorted(weights)) or DASH]
+        """Return the last columns of `details`."""
+        return []
 
     def constant(self) -> Iterator[str]:
         """Yield the splits on which a network learnt nothing."""

@@ -33,7 +33,7 @@ class Estimate(NamedTuple):
     Attributes:
         mean: The mean.
         std: Standard deviation between splits; NaN for one split.
-        half: Half of the width of the 95 % interval; NaN for one split.
+        half: Half of the width of the interval, by default that of 95 %; NaN for one split.
         splits: Number of different splits, or of trials where all share one split.
         trials: Number of trials; several trials of a split are averaged.
     """
@@ -45,12 +45,13 @@ class Estimate(NamedTuple):
     trials: int = 0
 
     @classmethod
-    def of(cls, values: Sequence[float], overlap: float) -> Estimate:
+    def of(cls, values: Sequence[float], overlap: float, confidence: float = 0.95) -> Estimate:
         """Compute the corrected estimate.
 
         Args:
             values: One value per split.
             overlap: n_test / n_train, or 0 for trials on one split.
+            confidence: That of the interval.
 
         Example:
             >>> estimate = Estimate.of([1.0, 2.0, 3.0], overlap=1 / 8)
@@ -61,7 +62,7 @@ class Estimate(NamedTuple):
         if n < 2:
             return cls(mean, float("nan"), float("nan"), n, n)
         std = float(np.std(values, ddof=1))
-        half = float(student.ppf(0.975, n - 1)) * std * (1 / n + overlap) ** 0.5
+        half = float(student.ppf((1 + confidence) / 2, n - 1)) * std * (1 / n + overlap) ** 0.5
         return cls(mean, std, half, n, n)
 
     @property
@@ -86,13 +87,13 @@ def estimate(lines: Sequence[Line], part: str = "") -> Estimate:
         lines: The lines of the trials.
         part: One of the parts that lines have scores of; by default the test part.
     """
-    groups = _by_split(lines, by_seed=_share_one_split(lines))
+    groups = _by_split(lines, by_seed=share_one_split(lines))
     values = [_mean(group, part) for group in groups.values()]
     return Estimate.of(values, _overlap(lines))._replace(trials=len(lines))
 
 
 def paired_difference(
-    lines: Sequence[Line], reference: Sequence[Line], part: str = ""
+    lines: Sequence[Line], reference: Sequence[Line], part: str = "", confidence: float = 0.95
 ) -> Estimate | None:
     """Return the mean difference to another method over the splits that both have; None if none.
 
@@ -101,8 +102,9 @@ def paired_difference(
         reference: Trials of the other method. Pairs have the same split; where all trials of both
             methods share one split, pairs have the same seed.
         part: As for `estimate`.
+        confidence: That of the interval.
     """
-    by_seed = _share_one_split([*lines, *reference])
+    by_seed = share_one_split([*lines, *reference])
     ours, theirs = _by_split(lines, by_seed), _by_split(reference, by_seed)
     both = [split for split in ours if split in theirs]
     if not both:
@@ -110,7 +112,7 @@ def paired_difference(
     values = [_mean(ours[split], part) - _mean(theirs[split], part) for split in both]
     trials = min(sum(len(groups[split]) for split in both) for groups in (ours, theirs))
     overlap = _overlap([line for split in both for line in ours[split]])
-    return Estimate.of(values, overlap)._replace(trials=trials)
+    return Estimate.of(values, overlap, confidence)._replace(trials=trials)
 
 
 def _split(line: Line) -> object:
@@ -118,7 +120,8 @@ def _split(line: Line) -> object:
     return line.get("split_hash") or line["seed"]
 
 
-def _share_one_split(lines: Sequence[Line]) -> bool:
+def share_one_split(lines: Sequence[Line]) -> bool:
+    """Return whether all trials have the same split."""
     return len({_split(line) for line in lines}) == 1
 
 
@@ -135,7 +138,7 @@ def _mean(lines: Sequence[Line], part: str) -> float:
 
 
 def _overlap(lines: Sequence[Line]) -> float:
-    if _share_one_split(lines):
+    if share_one_split(lines):
         return 0.0
     train, _, test = np.mean([line["sizes"] for line in lines], axis=0)
     return float(test / train)
