@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from haarpool.chains.dataset_chains import Chains as Chains
     from haarpool.chains.dataset_chains import precompute as precompute
     from haarpool.chains.quality import step_quality as step_quality
+    from haarpool.comparison.comparison import Comparison as Comparison
+    from haarpool.comparison.comparison import compare as compare
     from haarpool.datasets.pyg import load_dataset as load_dataset
     from haarpool.errors import HaarPoolError as HaarPoolError
     from haarpool.errors import HaarPoolWarning as HaarPoolWarning
@@ -49,6 +51,7 @@ if not TYPE_CHECKING:  # a type checker would take every misspelt name for one o
             "chains.clustering": ["clusterings", "register"],
             "chains.coarsening": ["build_chain"],
             "haar.coefficients": ["join", "split", "threshold"],
+            "comparison.comparison": ["Comparison", "compare"],
             "errors": ["HaarPoolError", "HaarPoolWarning"],
             "estimator": ["HaarClassifier", "HaarRegressor", "load"],
             "datasets.pyg": ["load_dataset"],

@@ -53,7 +53,9 @@ def with_values(graphs: Graphs, task: Task, y: NDArray[Any]) -> Graphs:
 
 def _looks_like(labels: NDArray[Any]) -> str:
     """Return a task: regression for numbers that are not all whole, else classification."""
-    known = labels[~np.isnan(labels)] if labels.dtype.kind == "f" else labels[:0]
+    if labels.dtype.kind != "f":
+        return "classification"
+    known = labels[np.isfinite(labels)]
     return "regression" if (known != np.rint(known)).any() else "classification"
 
 
