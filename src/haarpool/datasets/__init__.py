@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from haarpool.datasets.reading import (
         as_graphs,
         columns_to_predict,
-        default_dataset,
         read_graphs,
         stream_graphs,
     )
@@ -29,7 +28,6 @@ __all__ = [
     "Graphs",
     "as_graphs",
     "columns_to_predict",
-    "default_dataset",
     "find_dataset",
     "find_source",
     "is_available",
