@@ -10,8 +10,9 @@ from jinja2 import Environment, StrictUndefined
 
 from haarpool._files import write_text
 from haarpool.report import tables
-from haarpool.report.pictures import MAX_DRAWN, draw
+from haarpool.report.pictures import draw
 from haarpool.report.record import RunRecord
+from haarpool.training.results import MAX_DRAWN
 from haarpool.training.run_folder import REPORT
 
 

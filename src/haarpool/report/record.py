@@ -215,6 +215,8 @@ def _check_result(result: Any, config: Any) -> None:
         raise ValueError(f"scores of another task: {', '.join(sorted(unknown))}")
     if result["metric"] not in result["scores"]:
         raise ValueError(f"no scores for the metric {result['metric']!r}")
+    for name in ("example_positions", "example_signal"):
+        np.array(result.get(name) or [], np.float64)
     if members := result.get("members"):
         _check_members(members, repeats, result["ensemble"])
     for target in (result.get("targets") or {}).values():
