@@ -198,7 +198,7 @@ def plot_signal(
     layout = _layout(chain, positions, seed, chain.parents[0])
     low, width = values.min(), np.ptp(values) or 1.0
     # Opaque ink on any background; the smallest values are faint, not invisible.
-    fill = [to_rgba(INK, share) for share in 0.08 + 0.92 * (values - low) / width]
+    fill = [to_rgba(INK, 1 - 0.92 * (1 - share)) for share in (values - low) / width]
     x, y = layout.position.T
     ax.scatter(x, y, 2 * _node_area(ax, chain), fill, linewidths=0)
     _frame(ax, layout)

@@ -12,6 +12,7 @@ import torch
 from torch_geometric.data import Data
 
 from haarpool import datasets
+from haarpool.datasets import read_graphs
 from haarpool.datasets.download import DownloadError
 from haarpool.report.record import Predictions
 from haarpool.training.run_folder import RunFolder
@@ -321,6 +322,23 @@ def test_without_a_dataset_digits_are_used(without_data, monkeypatch):
     assert config["data"]["features"] == "x (3, standardised), degree (9)"
     rows = run_main("predict", "run", "--quiet").out.splitlines()
     assert len(rows) == 1798  # the dataset of the run
+    # What the report draws of the graph besides its chain.
+    saved, graphs = json.loads(Path("run/result.json").read_text()), read_graphs("digits")
+    example = saved["example_graph"]
+    assert saved["example_positions"] == graphs.positions(example).tolist()
+    nodes = slice(*graphs.start[example : example + 2])
+    assert saved["example_signal"] == graphs.columns["x"][nodes, 0].tolist()
+
+
+def test_positions_of_an_example_graph_are_rounded():
+    from haarpool.training.results import _rounded
+
+    assert _rounded(np.array([[500_000.123456, 0], [500_012.0, 1.23456]])) == [
+        [500_000.123, 0],
+        [500_012, 1.235],
+    ]
+    assert _rounded(np.array([[7.0, 1e-9]])) == [[7, 0]]
+    assert _rounded(None) is None
 
 
 def test_a_dataset_that_is_missing_is_not_replaced(without_data, monkeypatch):
