@@ -13,7 +13,7 @@ import numpy as np
 
 from haarpool._types import Floats
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.table import Row
+from haarpool.datasets.table import TableRow
 from haarpool.errors import HaarPoolError, HaarPoolWarning, import_extra
 
 MAX_LISTED = 3  # invalid SMILES that a message lists
@@ -66,7 +66,7 @@ def scaffolds(smiles: Sequence[str]) -> list[str]:
 class Molecule(NamedTuple):
     """A row of the file with its atoms and bonds, as ids of their kinds."""
 
-    row: Row
+    row: TableRow
     atoms: list[int]
     begin: list[int]
     end: list[int]
@@ -91,7 +91,7 @@ class MoleculeParser:
         self.num_valid = self.num_invalid = 0
         self.listed: list[str] = []  # the first invalid SMILES
 
-    def parse(self, rows: Iterable[Row]) -> list[Molecule]:
+    def parse(self, rows: Iterable[TableRow]) -> list[Molecule]:
         """Return the molecules of rows, without those that are invalid."""
         with self.base.BlockLogs():
             parsed = [self._molecule(row) for row in rows]
@@ -99,7 +99,7 @@ class MoleculeParser:
         self.num_valid += len(molecules)
         return molecules
 
-    def _molecule(self, row: Row) -> Molecule | None:
+    def _molecule(self, row: TableRow) -> Molecule | None:
         molecule = self.chem.MolFromSmiles(row.cells[0])
         if molecule is None or molecule.GetNumAtoms() == 0:
             self.num_invalid += 1
