@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -58,16 +57,13 @@ class FeatureColumns:
     values: tuple[tuple[Label, ...], ...] = ()
     real: tuple[int, ...] = ()
 
-    def describe(self, names: Mapping[str, str] = MappingProxyType({})) -> str:
-        """Return kind and number of columns in words.
-
-        Args:
-            names: Names of kinds that differ from the kind.
+    def describe(self, name: str = "") -> str:
+        """Return name, by default the kind, and number of columns in words.
 
         Example:
             >>> FeatureColumns("x", 3, real=(0, 1, 2)).describe()
             'x (3, standardised)'
-            >>> FeatureColumns("labels", 3, ((0, 7, None),)).describe({"labels": "node labels"})
+            >>> FeatureColumns("labels", 3, ((0, 7, None),)).describe("node labels")
             'node labels (3, rare ones together)'
         """
         notes = [str(self.width)]
@@ -76,7 +72,7 @@ class FeatureColumns:
             notes.append(f"{count}standardised")
         if any(None in column for column in self.values):
             notes.append("rare ones together")
-        return f"{names.get(self.kind, self.kind)} ({', '.join(notes)})"
+        return f"{name or self.kind} ({', '.join(notes)})"
 
 
 @dataclass(frozen=True)
@@ -173,16 +169,6 @@ class Encoding:
         """Columns of `encode_edges` with real numbers, which networks standardise."""
         return tuple(start + c for start, part in _starts(self.edges) for c in part.real)
 
-    @property
-    def kinds(self) -> str:
-        """The kinds of node features, as `fit` takes them.
-
-        Example:
-            >>> Encoding((FeatureColumns("labels", 2, ((0, 5),)), FeatureColumns("x", 1))).kinds
-            'labels+x'
-        """
-        return "+".join(part.kind for part in self.nodes)
-
     def describe(self) -> str:
         """Return what a network reads, in one line.
 
@@ -191,7 +177,7 @@ class Encoding:
             >>> Encoding(nodes, (FeatureColumns("labels", 4, ((0, 1, 2, 3),)),)).describe()
             'node labels (2), x (1, standardised); edges: labels (4)'
         """
-        nodes = ", ".join(part.describe(_TEXT) for part in self.nodes)
+        nodes = ", ".join(part.describe(_TEXT.get(part.kind, "")) for part in self.nodes)
         edges = ", ".join(part.describe() for part in self.edges)
         return f"{nodes}; edges: {edges}" if edges else nodes
 
@@ -229,11 +215,7 @@ class Encoding:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Encoding:
-        """Make an encoding from the values of `to_json`, or from their JSON text.
-
-        Args:
-            data: The values.
-        """
+        """Make an encoding from the values of `to_json`, which may come from a JSON file."""
         try:
             return cls(*(tuple(_part(**part) for part in data[key]) for key in ("nodes", "edges")))
         except (KeyError, TypeError, ValueError) as error:

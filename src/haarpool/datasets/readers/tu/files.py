@@ -35,14 +35,12 @@ class GraphLines(NamedTuple):
 
     Attributes:
         kind: Kind of the file.
-        texts: (G,) Their text, "" without label.
-        lines: (G,) Their numbers.
+        rows: (G,) Number and text of each line, "" without label.
         listed: Number of graphs that the file lists, with those that have no nodes.
     """
 
     kind: str
-    texts: list[str]
-    lines: list[int]
+    rows: list[tuple[int, str]]
     listed: int
 
 
@@ -64,12 +62,7 @@ class TuFiles:
 
     @classmethod
     def find(cls, path: Path, downloaded: bool) -> TuFiles:
-        """Find the files in a folder, or in a zip file.
-
-        Args:
-            path: The folder or zip file.
-            downloaded: It was downloaded.
-        """
+        """Find the files in a folder, or in a zip file."""
         try:
             members = None if path.is_dir() else _members(path)
             stem = tu_name(path) if members is None else _stem(path, members)
@@ -156,18 +149,16 @@ class TuFiles:
             rows = every
         for lines in (rows, every):
             if len(lines) == len(ids):
-                return GraphLines(kind, [t for _, t in lines], [n for n, _ in lines], len(lines))
+                return GraphLines(kind, lines, len(lines))
             if len(lines) >= ids[-1]:
-                used = [lines[i - 1] for i in ids.tolist()]
-                return GraphLines(kind, [t for _, t in used], [n for n, _ in used], len(lines))
+                return GraphLines(kind, [lines[i - 1] for i in ids.tolist()], len(lines))
         self._check_count(kind, len(rows), int(ids[-1]), "graph")
         return None
 
     def numbers(self, lines: GraphLines) -> NDArray[Any]:
         """Return the (G, columns) numbers of lines with all their digits; NaN if it is missing."""
-        width = next((len(_cells(text)) for text in lines.texts if text), 1)
-        pairs = zip(lines.lines, lines.texts, strict=True)
-        return self._numbers(lines.kind, pairs, width, object)
+        width = next((len(_cells(text)) for _, text in lines.rows if text), 1)
+        return self._numbers(lines.kind, lines.rows, width, object)
 
     def table(
         self, kind: str, dtype: type, *, columns: int | None = None, or_text: bool = False

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import as_classes, default_names, text_classes
+from haarpool.datasets.labels import as_classes, default_names, is_missing
 from haarpool.datasets.readers.tu.files import TuFiles, is_text
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 from haarpool.tasks import find_task
@@ -154,9 +154,11 @@ def _targets(files: TuFiles, ids: Ints, task: str | None) -> tuple[Mapping[str, 
         )
     chosen = values if labels is None or (kind and not kind.reads_classes and values) else labels
     assert chosen is not None
-    if chosen is labels and (kind is None or kind.reads_classes) and is_text(chosen.texts):
+    texts = [text for _, text in chosen.rows]
+    if chosen is labels and (kind is None or kind.reads_classes) and is_text(texts):
         kind = kind or find_task("classification")
-        return kind.label_fields(*text_classes(chosen.texts)), numbers
+        classes = as_classes([None if is_missing(text) else text for text in texts])
+        return kind.label_fields(*classes), numbers
     table = files.numbers(chosen)
     if kind is None:
         is_whole = all(number % 1 == 0 for number in table.flat if number == number)
@@ -165,7 +167,7 @@ def _targets(files: TuFiles, ids: Ints, task: str | None) -> tuple[Mapping[str, 
         names = default_names(table.shape[1])
         return kind.label_fields(table.astype(np.float64), targets=names), numbers
     if table.shape[1] > 1:
-        got = f"{table.shape[1]} in line {chosen.lines[0]}"
+        got = f"{table.shape[1]} in line {chosen.rows[0][0]}"
         raise files.wrong(
             "graph_labels", "one label per line", got, "pass {task}", task="regression"
         )
