@@ -23,7 +23,10 @@ class DownloadError(HaarPoolError):
 
 
 def download(name: str, url: str, folder: Path, check: Callable[[Path], None]) -> None:
-    """Download the file of a dataset to `folder / name`; `check` raises an OSError for a bad one."""
+    """Download the file of a dataset to the folder `folder / name`.
+
+    `check` raises an OSError if the file is damaged.
+    """
     partial = folder / f".{uuid.uuid4().hex}"
     try:
         with _open(url) as response:

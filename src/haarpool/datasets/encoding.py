@@ -237,8 +237,10 @@ def _fit(kind: str, values: NDArray[Any]) -> FeatureColumns:
     if kind == "labels":
         columns = tuple(map(_known_labels, values.T))
         return FeatureColumns(kind, sum(map(len, columns)), columns)
-    real = [c for c, column in enumerate(values.T) if kind in REAL and not _is_binary(column)]
-    return FeatureColumns(kind, values.shape[1], real=tuple(real))
+    if kind not in REAL:
+        return FeatureColumns(kind, values.shape[1])
+    is_real = ~np.isin(values, (0, 1)).all(axis=0)
+    return FeatureColumns(kind, values.shape[1], real=tuple(np.flatnonzero(is_real).tolist()))
 
 
 def _known_labels(column: NDArray[Any]) -> tuple[Label, ...]:
@@ -248,11 +250,6 @@ def _known_labels(column: NDArray[Any]) -> tuple[Label, ...]:
         return tuple(values.tolist())
     frequent = np.argsort(-counts, kind="stable")[: MAX_LABELS - 1]
     return (*np.sort(values[frequent]).tolist(), None)
-
-
-def _is_binary(column: NDArray[Any]) -> bool:
-    """Return whether all values are 0 or 1."""
-    return bool(((column == 0) | (column == 1)).all())
 
 
 def _degree(graphs: Graphs) -> Ints:

@@ -118,8 +118,7 @@ def class_values(names: Sequence[str], dtype: str | None = None) -> NDArray[Any]
         return np.array([int(name) for name in names] if are_numbers else names)
     if dtype == "bool":
         return np.array([name == "True" for name in names])
-    convert = {"i": int, "u": int, "f": float}.get(np.dtype(dtype).kind, str)
-    return np.array([convert(name) for name in names], dtype)
+    return np.array(names).astype(dtype)
 
 
 def _is_missing_value(label: Any) -> bool:

@@ -173,9 +173,6 @@ def default_dataset(root: Source | None = None) -> str:
     """Return the name of a dataset for a first run: "MUTAG", or "rings" where it is not available.
 
     MUTAG is downloaded if it is not on this machine. If that fails, a warning says so in one line.
-
-    Args:
-        root: As in `read_graphs`.
     """
     if not is_available("MUTAG", root):
         try:

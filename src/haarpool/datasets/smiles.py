@@ -151,11 +151,7 @@ class MoleculeParser:
         return codes
 
     def finish(self, strict: bool) -> None:
-        """Warn about invalid SMILES, or raise an error.
-
-        Args:
-            strict: Raise an error if there is any; else only if there is no valid SMILES.
-        """
+        """Warn about invalid SMILES; raise an error if `strict`, or if there is no valid one."""
         more = self.num_invalid - len(self.listed)
         listed = ", ".join(self.listed) + (f" and {more} more" if more else "")
         if self.num_valid == 0 or (strict and self.num_invalid):

@@ -46,12 +46,7 @@ class TableRow(NamedTuple):
 
 
 def columns_besides(path: Path, smiles: str | None = None) -> list[str]:
-    """Return the names of all columns of a CSV file but the one of SMILES.
-
-    Args:
-        path: As in `read_rows`.
-        smiles: Column of SMILES; None is the column "smiles", in upper or lower case.
-    """
+    """Return the names of all columns of a CSV file but the one of SMILES, as in `read_rows`."""
     with _open(path, [smiles]) as (_, header):
         del header[_column_index(smiles, header, path)]
         return [name for name in header if name]

@@ -143,7 +143,11 @@ def _targets(files: TuFiles, ids: Ints, task: str | None) -> tuple[Mapping[str, 
         )
         warnings.warn(text, HaarPoolWarning, stacklevel=5)
     kind = find_task(task)
-    if labels is None and (values is None or (kind and kind.reads_classes)):
+    if kind is None:
+        chosen = labels or values
+    else:
+        chosen = labels if kind.reads_classes else values or labels
+    if chosen is None:
         if task is None:
             return {}, numbers
         raise HaarPoolError(
@@ -152,8 +156,6 @@ def _targets(files: TuFiles, ids: Ints, task: str | None) -> tuple[Mapping[str, 
             "add the file" if values is None else "pass another",
             task=task,
         )
-    chosen = values if labels is None or (kind and not kind.reads_classes and values) else labels
-    assert chosen is not None
     texts = [text for _, text in chosen.rows]
     if chosen is labels and (kind is None or kind.reads_classes) and is_text(texts):
         kind = kind or find_task("classification")
