@@ -26,7 +26,7 @@ TRIANGLES = "TRIANGLES"
 PARTS = {"train": (0, 30_000), "validation": (30_000, 35_000), "test": (35_000, 45_000)}
 
 
-def read_tu(path: Path, task: str | None = None, *, downloaded: bool = False) -> Graphs:
+def read_tu(path: Path, task: str | None = None) -> Graphs:
     """Read all graphs that have nodes; an edge that is listed twice is one edge.
 
     Args:
@@ -34,22 +34,19 @@ def read_tu(path: Path, task: str | None = None, *, downloaded: bool = False) ->
         task: A task of values reads `_graph_attributes`, or numbers in `_graph_labels`; one of
             classes reads `_graph_labels`. By default, labels that are whole numbers or
             text are classes, and attributes are read if there are no labels.
-        downloaded: The remedy for an error is to download the files again.
     """
-    files = TuFiles.find(path, downloaded)
+    files = TuFiles.find(path)
     nodes = _nodes(files)
     size, name = len(nodes.order), files.name
     edges, lines = _edges(files, nodes)
     columns: dict[str, NDArray[Any]] = {}
     edge_columns: dict[str, NDArray[Any]] = {}
-    for kind, dtype in (("labels", np.int64), ("attributes", np.float64)):
-        or_text, is_answer = kind == "labels", (name, kind) == (TRIANGLES, "attributes")
-        values = None
-        if not is_answer:
-            values = files.lines(f"node_{kind}", dtype, size, "node", or_text=or_text)
+    for kind in ("labels", "attributes"):
+        is_answer = (name, kind) == (TRIANGLES, "attributes")
+        values = None if is_answer else files.lines(f"node_{kind}", size, "node")
         if values is not None:
             columns[kind] = values[nodes.order]
-        values = files.lines(f"edge_{kind}", dtype, len(lines), "line of A", or_text=or_text)
+        values = files.lines(f"edge_{kind}", len(lines), "line of A")
         if values is not None:
             edge_columns[kind] = values[lines[: edges.shape[1]]]
     targets, numbers = _targets(files, nodes.ids, task)
@@ -87,7 +84,7 @@ class _Nodes(NamedTuple):
 
 
 def _nodes(files: TuFiles) -> _Nodes:
-    owner = files.table("graph_indicator", np.int64, columns=1)[:, 0]
+    owner = files.table("graph_indicator", columns=1)[:, 0]
     wrong = np.flatnonzero(owner < 1)
     if owner.size == 0 or wrong.size:
         got = files.quote("graph_indicator", wrong[0]) if wrong.size else "no lines"
@@ -107,7 +104,7 @@ def _edges(files: TuFiles, nodes: _Nodes) -> tuple[Ints, Ints]:
         (2, E) The edges, sorted and thus graph by graph; and the numbers of all rows of the file,
         first those of these E edges, then those of duplicates.
     """
-    edges = files.table("A", np.int64, columns=2) - 1
+    edges = files.table("A", columns=2) - 1
     size = len(nodes.owner)
     remedy = "number nodes from 1, one per line of the graph_indicator file"
     wrong = np.flatnonzero((edges < 0).any(axis=1) | (edges >= size).any(axis=1))
