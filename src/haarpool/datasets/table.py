@@ -162,33 +162,31 @@ def read_targets(
                 "a target column for {task}", "none", "pass {targets}", task=task, targets="COLUMN"
             )
         return {}
-    columns = [[row.cells[t] for row in rows] for t in range(len(names))]
-    for name, cells in zip(names, columns, strict=True):
+    columns = {name: [row.cells[t] for row in rows] for t, name in enumerate(names)}
+    for name, cells in columns.items():
         if all(is_missing(cell) for cell in cells):
             raise HaarPoolError(f"labels in the column {name!r}", "none", "choose another column")
         if task is None:
             _check_clear(name, cells, rows)
-    kind = _kind(names, columns) if task is None else find_task(task, len(names))
+    kind = _kind(columns) if task is None else find_task(task, len(names))
     if kind.reads_classes:
         return kind.label_fields(*_classes([cell for row in rows for cell in row.cells]), names)
-    values = [_values(name, cells, rows) for name, cells in zip(names, columns, strict=True)]
+    values = [_values(name, cells, rows) for name, cells in columns.items()]
     return kind.label_fields(np.stack(values, axis=1), targets=names)
 
 
-def _kind(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Task:
+def _kind(columns: Mapping[str, Sequence[str]]) -> Task:
     """Return the task that columns of labels look like."""
-    like_classes = [
-        name for name, cells in zip(names, columns, strict=True) if _looks_like_classes(cells)
-    ]
-    if len(names) == 1:
+    like_classes = [name for name, cells in columns.items() if _looks_like_classes(cells)]
+    if len(columns) == 1:
         return find_task("classification" if like_classes else "regression")
-    all_cells = [cell for cells in zip(*columns, strict=True) for cell in cells]
+    all_cells = [cell for cells in columns.values() for cell in cells]
     if len(_classes(all_cells)[1]) == 2 and _looks_like_classes(all_cells):
         return find_task("multilabel")
     if like_classes:
         raise HaarPoolError(
             "one column of classes, several of the same two classes, or several of values",
-            f"{len(names)} columns with classes in {', '.join(map(repr, like_classes))}",
+            f"{len(columns)} columns with classes in {', '.join(map(repr, like_classes))}",
             "choose one with {targets}, or pass {task} if all are numbers",
             targets="COLUMN",
             task="regression",

@@ -18,12 +18,11 @@ from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import as_classes, default_names, is_missing
 from haarpool.datasets.readers.tu.files import TuFiles, is_text
+from haarpool.datasets.splits import PARTS
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 from haarpool.tasks import find_task
 
-# TRIANGLES is split by position. Its node attributes contain the answer and are never read.
-TRIANGLES = "TRIANGLES"
-PARTS = {"train": (0, 30_000), "validation": (30_000, 35_000), "test": (35_000, 45_000)}
+TRIANGLES = "TRIANGLES"  # its node attributes contain the answer and are never read
 
 
 def read_tu(path: Path, task: str | None = None) -> Graphs:
@@ -63,8 +62,8 @@ def read_tu(path: Path, task: str | None = None) -> Graphs:
 
 
 def published_split() -> dict[str, Ints]:
-    """Return the published split of TRIANGLES."""
-    return {part: np.arange(*bounds) for part, bounds in PARTS.items()}
+    """Return the published split of TRIANGLES, which is by position."""
+    return dict(zip(PARTS, np.split(np.arange(45_000), [30_000, 35_000]), strict=True))
 
 
 class _Nodes(NamedTuple):
