@@ -195,18 +195,17 @@ class Encoding:
             elif part.kind == "walks":
                 columns[:] = return_probabilities(graphs)
             else:
-                _encode(part, columns, graphs.columns, graphs, graphs.owner, "node")
+                _encode(part, columns, graphs, "node")
         return features
 
     def encode_edges(self, graphs: Graphs) -> Singles | None:
         """Return the (E, columns) features of all edges, or None if the encoding has none."""
         if not self.edges:
             return None
-        owner = graphs.owner[graphs.edges[0]]
         features = np.zeros((graphs.edges.shape[1], self.edge_width), np.float32)
         for start, part in _starts(self.edges):
             columns = features[:, start : start + part.width]
-            _encode(part, columns, graphs.edge_columns, graphs, owner, "edge")
+            _encode(part, columns, graphs, "edge")
         return features
 
     def to_json(self) -> dict[str, Any]:
@@ -263,15 +262,15 @@ def _starts(parts: Sequence[FeatureColumns]) -> Iterator[tuple[int, FeatureColum
     return zip(accumulate((part.width for part in parts), initial=0), parts, strict=False)
 
 
-def _encode(
-    part: FeatureColumns,
-    features: Singles,
-    columns: Mapping[str, NDArray[Any]],
-    graphs: Graphs,
-    owner: Ints,
-    what: str,
-) -> None:
-    """Write the (N, width) features of one kind, checked; `owner` is the graph of each row."""
+def _encode(part: FeatureColumns, features: Singles, graphs: Graphs, what: str) -> None:
+    """Write the (N, width) features of one kind, checked, of each "node" or "edge"."""
+    columns, starts = graphs.columns, graphs.start
+    if what == "edge":
+        columns, starts = graphs.edge_columns, graphs.edge_start
+
+    def where(row: int) -> str:
+        return graphs.where(int(np.searchsorted(starts, row, side="right")) - 1)
+
     values = columns.get(part.kind)
     width = len(part.values) if part.kind == "labels" else part.width
     if values is None and part.kind in ZERO_IF_ABSENT:
@@ -290,7 +289,7 @@ def _encode(
         for row, column in np.argwhere(wrong)[:1].tolist():
             raise HaarPoolError(
                 f"finite numbers as {part.kind!r} of each {what}, in float32",
-                f"{values[row, column]:g} in {graphs.where(int(owner[row]))} of {graphs.name}",
+                f"{values[row, column]:g} in {where(row)} of {graphs.name}",
                 "clean or scale the features, or drop this graph",
             )
         return
@@ -304,12 +303,12 @@ def _encode(
                 listed = ", ".join(map(str, known[:10])) + (", ..." if len(known) > 10 else "")
                 raise HaarPoolError(
                     f"labels of {what}s like {listed}",
-                    f"{labels[row]!s} in {graphs.where(int(owner[row]))} of {graphs.name}",
+                    f"{labels[row]!s} in {where(row)} of {graphs.name}",
                     "use text for all labels, or numbers, as in the training data",
                 )
             text = (
                 f"{what}s of {graphs.name} have a label that the training data do not have, "
-                f"such as {labels[row]} in {graphs.where(int(owner[row]))}: "
+                f"such as {labels[row]} in {where(row)}: "
                 "it is encoded as zeros"
             )
             share = f"{len(unknown):,} of {len(labels):,}"

@@ -46,13 +46,7 @@ ISOTOPE = re.compile(r"\[\d")
 
 
 def scaffolds(smiles: Sequence[str]) -> list[str]:
-    """Compute the Bemis-Murcko scaffold of each molecule: its rings and the paths between them.
-
-    Args:
-        smiles: (G,) Valid SMILES.
-
-    Returns:
-        (G,) Scaffolds as SMILES.
+    """Compute the Bemis-Murcko scaffold of each valid SMILES: its rings and the paths between them.
 
     Example:
         >>> scaffolds(["CCc1ccccc1", "CCO"])

@@ -170,8 +170,7 @@ def _class_counts(graphs: Graphs) -> Ints:
     """Count the graphs of each class that has some; empty if graphs have no single class each."""
     if (strata := _strata(graphs)) is None:
         return np.zeros(0, np.int64)
-    counts: Ints = np.unique(strata[graphs.is_labelled], return_counts=True)[1]
-    return counts
+    return np.unique(strata[graphs.is_labelled], return_counts=True)[1]
 
 
 def _strata(graphs: Graphs) -> Ints | None:

@@ -18,12 +18,6 @@ def summary(graphs: Graphs) -> dict[str, Any]:
 
     An edge is a pair of different nodes, counted once even if both directions are listed.
 
-    Args:
-        graphs: The dataset.
-
-    Returns:
-        Statistics by name.
-
     Example:
         >>> path = Graphs("path", np.array([0, 3]), np.array([[0, 1, 1, 2], [1, 0, 2, 1]]))
         >>> result = summary(path)

@@ -197,8 +197,7 @@ class Task(str):
             output: The outputs.
             scale: Scale of the training part.
         """
-        result: Floats = (output if scale is None else scale.restore(output)).numpy()
-        return result
+        return (output if scale is None else scale.restore(output)).numpy()
 
     def uncertainty(self, members: Floats) -> Floats:
         """Compute the standard deviation of predictions over the members of an ensemble.
