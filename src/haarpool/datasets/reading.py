@@ -18,7 +18,6 @@ from haarpool.datasets.locations import (
     find_dataset,
     find_here,
     find_source,
-    is_available,
 )
 from haarpool.datasets.readers.registry import readers
 from haarpool.errors import HaarPoolError, HaarPoolWarning
@@ -174,14 +173,13 @@ def default_dataset(root: Source | None = None) -> str:
 
     MUTAG is downloaded if it is not on this machine. If that fails, a warning says so in one line.
     """
-    if not is_available("MUTAG", root):
-        try:
-            find_dataset("MUTAG", root)  # downloads it
-        except DownloadError:
-            text = (
-                "MUTAG is not on this machine and cannot be downloaded: "
-                "using generated graphs instead (dataset rings)"
-            )
-            warnings.warn(text, HaarPoolWarning, stacklevel=2)
-            return "rings"
+    try:
+        find_dataset("MUTAG", root)
+    except DownloadError:
+        text = (
+            "MUTAG is not on this machine and cannot be downloaded: "
+            "using generated graphs instead (dataset rings)"
+        )
+        warnings.warn(text, HaarPoolWarning, stacklevel=2)
+        return "rings"
     return "MUTAG"

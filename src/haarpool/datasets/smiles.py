@@ -58,13 +58,11 @@ def scaffolds(smiles: Sequence[str]) -> list[str]:
 
 
 class Molecule(NamedTuple):
-    """A row of the file with its atoms and bonds, as ids of their kinds."""
+    """A row of the file with the kinds of its atoms, and its bonds: first and last atom, kind."""
 
     row: TableRow
     atoms: list[int]
-    begin: list[int]
-    end: list[int]
-    bonds: list[int]
+    bonds: list[tuple[int, int, int]]
 
 
 class MoleculeParser:
@@ -114,17 +112,16 @@ class MoleculeParser:
                 atom.IsInRing(), codes.get(i), atom.GetIsotope() if has_isotopes else 0,
             )  # fmt: skip
             atoms.append(kinds.setdefault(key, len(kinds)))
-        begin, end, bonds, bond_kinds = [], [], [], self.bond_kinds
+        bonds, bond_kinds = [], self.bond_kinds
         for i in range(molecule.GetNumBonds()):
             bond = molecule.GetBondWithIdx(i)
-            begin.append(bond.GetBeginAtomIdx())
-            end.append(bond.GetEndAtomIdx())
             bond_key = (
                 bond.GetBondTypeAsDouble(), bond.GetIsConjugated(), bond.IsInRing(),
                 bond.GetStereo().name if has_stereo else "STEREONONE",
             )  # fmt: skip
-            bonds.append(bond_kinds.setdefault(bond_key, len(bond_kinds)))
-        return Molecule(row, atoms, begin, end, bonds)
+            kind = bond_kinds.setdefault(bond_key, len(bond_kinds))
+            bonds.append((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), kind))
+        return Molecule(row, atoms, bonds)
 
     def _cip_codes(self, molecule: Any) -> dict[int, str]:
         """Return the code of each chiral atom by its index; "" if it has none."""
@@ -163,14 +160,12 @@ class MoleculeParser:
         """Return the molecules that were parsed last as graphs, without labels."""
         start = np.cumsum([0, *(len(molecule.atoms) for molecule in molecules)])
         shift = np.repeat(start[:-1], [len(molecule.bonds) for molecule in molecules])
-        begin, end, bonds = (
-            np.array([i for molecule in molecules for i in getattr(molecule, field)], np.int64)
-            for field in ("begin", "end", "bonds")
-        )
+        bonds = np.array([bond for molecule in molecules for bond in molecule.bonds], np.int64)
+        begin, end, kind = bonds.reshape(-1, 3).T
         begin, end = begin + shift, end + shift
         edges = np.stack([np.concatenate([begin, end]), np.concatenate([end, begin])])
         order = np.lexsort(edges[::-1])
-        kind = np.concatenate([bonds, bonds])[order]
+        kind = np.concatenate([kind, kind])[order]
         features, weights = self._bond_table()
         shifts = self._mass_shifts()
         atoms = np.array([i for molecule in molecules for i in molecule.atoms], np.int64)
