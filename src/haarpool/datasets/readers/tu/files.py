@@ -128,9 +128,9 @@ class TuFiles:
         """
         if not self.has(kind):
             return None
-        rows = self.rows(kind)
         texts = self.text(kind).rstrip().splitlines()
         every = list(enumerate(map(str.strip, texts), start=1))
+        rows = [(number, text) for number, text in every if text]
         if len(every) == ids[-1] > len(ids):  # a line for each id, some of them empty
             rows = every
         for lines in (rows, every):
