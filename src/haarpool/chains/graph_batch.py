@@ -154,7 +154,7 @@ def as_graph_batch(
 
 
 def _block_diagonal(graphs: Iterable[EdgeList]) -> GraphBatch:
-    rows, columns, weights, sizes, _ = zip(*graphs, strict=True)
+    rows, columns, weights, sizes = zip(*graphs, strict=True)
     start = np.concatenate([[0], np.cumsum(sizes)])
     shift = np.repeat(start[:-1], [len(w) for w in weights])
     row, column = np.concatenate(rows) + shift, np.concatenate(columns) + shift
