@@ -88,12 +88,9 @@ def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Start a thread in a worker that ends it soon after the process that started it.
+    """Start a thread in a worker that ends it soon after its parent, the process of this id.
 
-    Without it, workers would wait for more work forever if that process was killed.
-
-    Args:
-        parent: Process id of the process that started the worker.
+    Without it, workers would wait for more work forever if the parent was killed.
     """
     if os.name != "posix":  # there, the id of the parent never changes
         return

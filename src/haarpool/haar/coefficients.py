@@ -163,15 +163,9 @@ def _number_to_keep(keep: float | None, sizes: Ints) -> Ints:
 
 
 def _largest(magnitude: Tensor, sizes: Ints, number: Ints) -> tuple[Tensor, Tensor]:
-    """Find the largest coefficients of each graph.
+    """Find the `number` largest of the `sizes` coefficients of each graph.
 
-    Args:
-        magnitude: (..., N_j, d) magnitudes of the coefficients, graph by graph.
-        sizes: (graphs,) coefficients of each graph.
-        number: (graphs,) coefficients to keep in each graph.
-
-    Returns:
-        Whether to keep each coefficient, and the largest magnitude that its column drops.
+    Return whether to keep each coefficient, and the largest magnitude that its column drops.
     """
     begin = np.cumsum(sizes) - sizes
 

@@ -103,13 +103,7 @@ def _first_merges(tree: NDArray[np.float64], count: int) -> Ints:
 
     The library's cut_straight returns more clusters than requested if heights are equal, which is
     common in molecules. Here, merges of equal height are sorted by the size of the new cluster.
-
-    Args:
-        tree: (N - 1, 4) dendrogram: left, right, height, size.
-        count: Number of merges.
-
-    Returns:
-        (N,) labels.
+    A row of the dendrogram, (N - 1, 4), is a merge: left, right, height, size.
     """
     size = len(tree) + 1
     pairs, height = tree[:, :2].astype(np.int64), tree[:, 2].copy()
