@@ -228,20 +228,11 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         return self.add(data, self.build(data))
 
     def add(self, data: Data, chain: Chain) -> ChainData:
-        """Add an existing chain to a graph.
-
-        Args:
-            data: The graph.
-            chain: A chain of this graph.
-        """
+        """Add an existing chain of a graph to it."""
         return ChainData.from_chain(data, chain)
 
     def join(self, forest: Chain) -> JoinedTensors:
-        """Build the chain tensors of many graphs at once, see `joined_tensors`.
-
-        Args:
-            forest: Their chains, as `Chains.forests` returns them.
-        """
+        """Build the chain tensors of many graphs at once, from one of `Chains.forests`."""
         return joined_tensors(forest)
 
     def build(self, data: Data) -> Chain:

@@ -102,8 +102,7 @@ def ranges(starts: Ints, lengths: Ints, stride: int = 1) -> Ints:
     """
     ends = np.cumsum(lengths)
     steps = np.arange(lengths.sum()) - np.repeat(ends - lengths, lengths)
-    result: Ints = np.repeat(starts, lengths) + stride * steps
-    return result
+    return np.asarray(np.repeat(starts, lengths) + stride * steps)
 
 
 def coarse_graph(adjacency: sparse.csr_array, parent: Ints) -> sparse.csr_array:

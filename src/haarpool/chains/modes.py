@@ -110,8 +110,7 @@ def _unique_basis(space: Floats, count: int) -> Floats:
         space = space - direction[:, :, None] * basis[:, None, i]
     cubes = basis**3
     negative = cubes.sum(-1) < -_EVEN * np.abs(cubes).sum(-1)
-    result: Floats = np.where(negative[..., None], -basis, basis)
-    return result
+    return np.where(negative[..., None], -basis, basis)
 
 
 def checked_modes(num_modes: int) -> int:

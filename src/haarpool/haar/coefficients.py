@@ -158,8 +158,7 @@ def _number_to_keep(keep: float | None, sizes: Ints) -> Ints:
     share = real_number(
         "keep", keep, 0, 1, includes_minimum=False, includes_maximum=True, remedy=remedy
     )
-    number_per_graph: Ints = np.minimum(sizes, np.ceil(share * sizes - 1e-9)).astype(np.int64)
-    return number_per_graph
+    return np.asarray(np.minimum(sizes, np.ceil(share * sizes - 1e-9)), np.int64)
 
 
 def _largest(magnitude: Tensor, sizes: Ints, number: Ints) -> tuple[Tensor, Tensor]:

@@ -115,17 +115,7 @@ def _from_numpy(x: NDArray[Any]) -> Tensor:
 
 
 def checked_rows(chain: ChainTensors, rows: Tensor, level: int, above: int) -> int:
-    """Check that a signal has one row per node of a level.
-
-    Args:
-        chain: The chains.
-        rows: (..., N, d) signal.
-        level: Level of the transform.
-        above: 1 if the signal belongs to the level above, else 0.
-
-    Returns:
-        The level of the transform.
-    """
+    """Check that a signal (..., N, d) has one row per node of `level + above`; return `level`."""
     level = checked_level(level, chain.num_levels, repr(chain))
     expected = chain.sizes[level + above]
     if rows.shape[-2] != expected:

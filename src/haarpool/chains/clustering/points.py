@@ -56,8 +56,7 @@ def kmeans(
         n_init=n_init,
         random_state=seed,
     )
-    labels: Ints = method.fit_predict(points).astype(np.int64)
-    return labels
+    return np.asarray(method.fit_predict(points), np.int64)
 
 
 @register("spectral-kmeans", version="1")
@@ -87,8 +86,7 @@ def spectral_kmeans(
         # equal; then fewer clusters than requested are fine.
         warnings.filterwarnings("ignore", "Number of distinct clusters")
         _, labels, _ = k_means(vectors, num_clusters, random_state=random, n_init=n_init)
-    result: Ints = labels.astype(np.int64)
-    return result
+    return np.asarray(labels, np.int64)
 
 
 @register("dbscan", version="1")
@@ -232,5 +230,4 @@ def _within_components(
     if features is not None:
         return labels
     count, component = csgraph.connected_components(adjacency, directed=False)
-    divided: Ints = np.where(labels < 0, labels, labels * count + component)
-    return divided
+    return np.where(labels < 0, labels, labels * count + component)

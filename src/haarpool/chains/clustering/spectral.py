@@ -242,8 +242,7 @@ def _solve(batch: GraphBatch, num_clusters: Ints, by_size: bool) -> Ints:
 
 def _degree(stack: Floats) -> Floats:
     """Return the degrees (b, n, 1) of graphs (b, n, n)."""
-    degree: Floats = np.add.reduce(stack, axis=2, keepdims=True)
-    return degree
+    return np.add.reduce(stack, axis=2, keepdims=True)
 
 
 def _is_in_range(degree: Floats) -> bool:
@@ -308,5 +307,4 @@ def _assign(vectors: Floats) -> Ints:
     values, basis = np.linalg.eigh(corner @ corner.transpose(0, 2, 1))
     root = basis / np.sqrt(np.maximum(values, 1e-12))[:, None]
     rotation = corner.transpose(0, 2, 1) @ (root @ basis.transpose(0, 2, 1))
-    labels: Ints = np.abs(vectors @ rotation).argmax(axis=2)
-    return labels
+    return np.asarray(np.abs(vectors @ rotation).argmax(axis=2))
