@@ -44,9 +44,8 @@ def tensors_of(chain: Chain | ChainTensors, device: torch.device) -> ChainTensor
 
 
 def _keep_tensors(chain: Chain, device: torch.device) -> ChainTensors:
-    known = _known.get(chain)
-    if known is None or device not in known:
-        known = _known.setdefault(chain, {})
+    known = _known.setdefault(chain, {})
+    if device not in known:
         with torch.inference_mode(False):  # tensors of that mode could not be used outside of it
             known[device] = ChainTensors.from_chains([chain], device)
     return known[device]
