@@ -119,16 +119,15 @@ class ChainData(Data):  # type: ignore[misc]
             data: The graph. If it has a chain already, that is replaced.
             chain: A chain of this graph. If it does not know its graph, it gets that of `data`.
         """
-        cls = type(data)
-        if not isinstance(data, ChainData):
-            for name in ("__inc__", "__cat_dim__"):
-                if getattr(cls, name) is not getattr(Data, name):
-                    raise HaarPoolError(
-                        "a Data, or a subclass of ChainData",
-                        f"{cls.__name__}, whose {name} would be lost",
-                        f"derive {cls.__name__} from haarpool.data.ChainData",
-                    )
-            cls = ChainData
+        cls = type(data) if isinstance(data, ChainData) else ChainData
+        for name in ("__inc__", "__cat_dim__"):
+            is_overridden = getattr(type(data), name) is not getattr(Data, name)
+            if is_overridden and not isinstance(data, ChainData):
+                raise HaarPoolError(
+                    "a Data, or a subclass of ChainData",
+                    f"{type(data).__name__}, whose {name} would be lost",
+                    f"derive {type(data).__name__} from haarpool.data.ChainData",
+                )
         chain = _add_graph(chain, data)
         attributes = {key: value for key, value in data.to_dict().items() if not is_chain_key(key)}
         if data.x is None:

@@ -58,10 +58,7 @@ def spread(
 ) -> Iterator[tuple[Any, float]]:
     """Call a function with the arguments of each chunk, in parallel.
 
-    Args:
-        function: The function.
-        chunks: Arguments of each call; they are read when a worker is free.
-        n_jobs: Number of processes, as joblib counts them.
+    A chunk is read when a worker is free. `n_jobs` is the number of processes, as joblib counts.
 
     Yields:
         (result, seconds) of each call, in the order in which they finish.
