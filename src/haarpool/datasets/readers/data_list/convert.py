@@ -94,7 +94,7 @@ def from_data_list(
         if not hasattr(data, "edge_index"):
             raise _wrong(g, "a PyG Data", type(data).__name__, "build Data objects")
         try:
-            rows, columns, weight, size, _ = edge_list(data)
+            rows, columns, weight, size = edge_list(data)
         except HaarPoolError as error:
             raise error.located(f"in graph {g}") from None
         if size == 0:
