@@ -12,6 +12,7 @@ from haarpool._files import write_text
 from haarpool.report import tables
 from haarpool.report.pictures import MAX_DRAWN, draw
 from haarpool.report.record import RunRecord
+from haarpool.training import results
 from haarpool.training.run_folder import REPORT
 
 
@@ -51,4 +52,5 @@ def render_report(record: RunRecord) -> str:
         pictures=draw(record),
         figure=record.figure,
         tables=tables,
+        results=results,
     )

@@ -170,14 +170,12 @@ def _draw_lines(ax: Axes, record: RunRecord, curves: dict[str, str]) -> None:
     saved, best = record.result["model_of_repeat"], record.best_epochs
     thin: dict[str, Any] = {"linewidth": 0.8, "alpha": 0.5}
     thin["rasterized"] = len(record.epochs) > 10 * MAX_VECTORS
-    pairs = [
-        (repeat, member) for repeat in range(record.repeats) for member in range(record.members)
-    ]
-    for repeat, member in sorted(pairs, key=lambda pair: bool(pair[0] == saved)):
+    networks = [*np.ndindex(record.result["repeats"], record.result["ensemble"])]
+    for repeat, member in sorted(networks, key=lambda network: network[0] == saved):
         entries = [
             entry
             for entry in record.epochs
-            if (entry["repeat"], entry.get("member", 0)) == (repeat, member)
+            if (entry["repeat"], entry["member"]) == (repeat, member)
         ]
         epoch = np.array([entry["epoch"] for entry in entries])
         style = {"linewidth": 1.6} if repeat == saved else thin

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from haarpool.datasets.splits import PARTS
 from haarpool.nn.strings.architecture import parse_architecture
 from haarpool.report.record import RunRecord
 from haarpool.tasks import Score
-from haarpool.training import results
-from haarpool.training.results import num_defined
+from haarpool.training.results import num_defined, statistics_of
 
 
 def number(value: float | None, decimals: int | None = None) -> str:
@@ -100,7 +100,7 @@ def repeats(record: RunRecord) -> list[list[str]]:
     """Return a row per repeat: its number, sizes of the parts, kept epoch, main score."""
     result = record.result
     metric, graphs = result["metric"], result["graphs"]
-    columns = [range(1, record.repeats + 1), graphs["train"], graphs["validation"], graphs["test"]]
+    columns = [range(1, result["repeats"] + 1), *(graphs[part] for part in PARTS)]
     rows = [[number(n) for n in row] for row in zip(*columns, strict=True)]
     for row, epochs in zip(rows, record.best_epochs, strict=True):
         row.append(", ".join(map(number, epochs)))
@@ -124,19 +124,7 @@ def targets(record: RunRecord) -> list[list[str]]:
 
 def all_defined(scores: Mapping[str, Mapping[str, Any]]) -> bool:
     """Return whether all scores are defined in the parts of all repeats."""
-    parts = [score[part] for score in scores.values() for part in ("validation", "test")]
-    return all(num_defined(part) == len(part["each"]) for part in parts)
-
-
-def scored_targets(record: RunRecord) -> str:
-    """Return for how many targets the main score is defined."""
-    return results.scored_targets(record.result)
-
-
-def small_test_part(record: RunRecord) -> str:
-    """Return a sentence about a test part with too few graphs; "" if all have enough."""
-    text = results.small_test_part(record.result)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return all(num_defined(one) == len(one["each"]) for one in statistics_of(scores))
 
 
 def target_columns(record: RunRecord) -> list[tuple[Score, str]]:

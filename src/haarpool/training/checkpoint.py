@@ -9,7 +9,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from haarpool.errors import HaarPoolError
 from haarpool.training.loop import Epoch, Progress, Trainer
 from haarpool.training.run import Member, Result, Run, make_network
 from haarpool.training.run_folder import CHECKPOINT, MEMBER, RunFolder
@@ -66,12 +65,6 @@ def load_checkpoint(run: Run, folder: RunFolder) -> Trainer | None:
     trainer, reached = None, (0, 0, 0)
     if folder.has(CHECKPOINT):
         tensors, notes = folder.read_tensors(CHECKPOINT)
-        if "outcomes" in notes and "members" not in notes:
-            raise HaarPoolError(
-                f"a checkpoint of this version of haarpool in {folder.path}",
-                "one of an earlier version",
-                "finish the run with that version, or train again",
-            )
         for repeat, values in enumerate(notes["outcomes"]):
             values["members"] = [Result(*member) for member in values["members"]]
             predicted = tensors[f"predicted.{repeat}"].numpy()

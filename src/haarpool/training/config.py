@@ -207,11 +207,7 @@ class RunConfig:
                 "install a newer version of haarpool",
             )
         tied = data.get("tied")
-        changed = {"tied": tuple(tied) if isinstance(tied, list) else tied}
-        if pooling := data.get("pooling"):  # earlier versions allowed options that no layer takes
-            known = _parse(data.get("arch", cls.arch)).options()
-            changed["pooling"] = {k: v for k, v in pooling.items() if k in known} or None
-        return cls(**{**data, **changed})
+        return cls(**{**data, "tied": tuple(tied) if isinstance(tied, list) else tied})
 
 
 def _parse(arch: str) -> AnyArchitecture:

@@ -43,7 +43,7 @@ class Epoch(NamedTuple):
     lr: float
     seconds: float
     best: bool
-    member: int = 0
+    member: int
 
 
 WARM_UP = 0.2  # share of the epochs in which the learning rate of "one-cycle" rises

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from haarpool._files import atomic_write
+from haarpool._numbers import as_json
 from haarpool._text import count, safe_cells
 from haarpool._versions import find_versions
 from haarpool.datasets.splits import Split, num_folds
@@ -117,6 +118,11 @@ def run_result(run: Run) -> dict[str, Any]:
     }
 
 
+def statistics_of(scores: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the statistics of all parts from scores in `result.json`."""
+    return [score[part] for score in scores.values() for part in SCORED]
+
+
 def num_defined(score: Mapping[str, Any]) -> int:
     """Return in how many repeats a score is defined.
 
@@ -175,9 +181,8 @@ def _member_results(run: Run, names: Iterable[str]) -> dict[str, Any]:
         scores[name] = {}
         for part in SCORED:
             each = [[getattr(m, part).get(name, math.nan) for m in r.members] for r in run.results]
-            values = [[_finite(value) for value in members] for members in each]
             means = [float(np.mean(members)) for members in each]
-            scores[name][part] = _statistics(means) | {"each": values}
+            scores[name][part] = _statistics(means) | {"each": as_json(each)}
     return {
         "scores": scores,
         "best_epoch": [[m.best_epoch for m in r.members] for r in run.results],
@@ -227,12 +232,8 @@ def _statistics(values: list[float]) -> dict[str, Any]:
     return {
         "mean": float(np.mean(defined)) if defined else None,
         "std": float(np.std(defined, ddof=1)) if len(defined) > 1 else None,
-        "each": [_finite(value) for value in values],
+        "each": as_json(values),
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _test_rows(run: Run) -> Iterator[list[Any]]:

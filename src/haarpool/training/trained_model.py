@@ -22,7 +22,7 @@ from haarpool.training.config import RunConfig
 from haarpool.training.devices import num_threads
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.preparation import choose_threads, prepare_minibatches
-from haarpool.training.run_folder import CONFIG, MODEL, RunFolder
+from haarpool.training.run_folder import CONFIG, MODEL, RunFolder, names_in
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
         settings = RunConfig.from_json(config["training"])  # old runs do not have all of them
         encoding = Encoding.from_json(data["encoding"])
         task = find_task(data["task"])
-        names = Names(tuple(data["classes"]), tuple(data["target_names"]))
+        names = names_in(data)
         if len(task.output_names(names)) != num_outputs:
             raise ValueError(f"{len(task.output_names(names))} names for {num_outputs} outputs")
         networks = []
