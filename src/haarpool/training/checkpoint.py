@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from haarpool.training.loop import Epoch, Progress, Trainer
-from haarpool.training.run import Member, Result, Run, make_network
+from haarpool.training.loop import Progress, Trainer
+from haarpool.training.run import Epoch, Member, Result, Run, make_network
 from haarpool.training.run_folder import CHECKPOINT, MEMBER, RunFolder
 from haarpool.training.trained_model import model_tensors, scale_from, strip_prefix
 
@@ -80,7 +80,7 @@ def load_checkpoint(run: Run, folder: RunFolder) -> Trainer | None:
         run.members = [_load_member(run, folder, repeat, m) for m in range(notes["members"])]
         reached = (repeat, len(run.members), 0)
         if notes["progress"] is not None:
-            trainer = run.trainer(repeat, len(run.members))
+            trainer = Trainer(run, repeat, len(run.members))
             trainer.restore(Progress(*notes["progress"]), tensors)
             reached = (*reached[:2], trainer.progress.epoch)
     # Epochs after the checkpoint are trained again, so their lines are dropped.

@@ -11,8 +11,8 @@ from haarpool._progress import ProgressLines, ProgressOption, is_hidden
 from haarpool._text import printable
 from haarpool.datasets.splits import num_folds
 from haarpool.tasks import Score
-from haarpool.training.loop import Epoch, Trainer
-from haarpool.training.run import Run
+from haarpool.training.loop import Trainer
+from haarpool.training.run import Epoch, Run
 
 MAX_NAME = 12  # characters of the name of a dataset in a bar
 # The numbers of steps and their rate are left out: 80 columns are for the bar and the score.

@@ -17,7 +17,7 @@ from haarpool.training.devices import deterministic, num_threads
 from haarpool.training.loop import Trainer
 from haarpool.training.preparation import choose_threads
 from haarpool.training.progress import RunProgress
-from haarpool.training.run import Member, Result, Run, make_network
+from haarpool.training.run import Member, Result, Run
 from haarpool.training.run_folder import CHECKPOINT, RunFolder
 from haarpool.training.trained_model import average, predict_batches
 
@@ -80,7 +80,7 @@ def _train_members(
         every: Least number of seconds between two checkpoints of a member.
     """
     for member in range(len(run.members), run.config.ensemble):
-        trainer = trainer or run.trainer(run.repeat, member)
+        trainer = trainer or Trainer(run, run.repeat, member)
         saved = time.monotonic()
         with shown.bar(trainer) as bar:
             while not trainer.progress.is_complete(run.config):
@@ -113,8 +113,7 @@ def train_repeat(run: Run, repeat: int, folder: RunFolder | None = None) -> Run:
     Returns:
         The run with this repeat alone: its `result`, epochs and members.
     """
-    network = make_network(run.config, run.graphs, run.encoding)
-    run = replace(run, network=network, first_repeat=repeat, epochs=[], members=[], results=[])
+    run = replace(run, first_repeat=repeat, epochs=[], members=[], results=[])
     with _execution(run):
         trainer = None if folder is None else _load(run, folder)
         shown = RunProgress(run, progress=False)
