@@ -10,23 +10,15 @@ from haarpool.chains.recipe import Recipe
 from haarpool.errors import python_words
 from haarpool.training.config import RunConfig
 
-# Parameters of the library that are no settings, or whose flag has another name.
+# Parameters of the library that are no settings.
+_SAME_NAME = ("smiles", "root", "task", "strict", "preset", "device", "cache", "backend", "address")
 _FLAGS = {
     "source": "DATASET",
     "targets": "--target",
-    "smiles": "--smiles",
-    "root": "--root",
-    "task": "--task",
-    "strict": "--strict",
-    "preset": "--preset",
-    "device": "--device",
     "resume": "haarpool train --resume",
     "n_jobs": "--jobs",
-    "cache": "--cache",
     "options": "--option",
-    "backend": "--backend",
-    "address": "--address",
-}
+} | {name: f"--{name}" for name in _SAME_NAME}
 
 
 def flag_of(name: str, metadata: Mapping[str, Any]) -> str:

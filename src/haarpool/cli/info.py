@@ -10,7 +10,7 @@ from typing import Any
 
 from haarpool.cli.loading import load_for, load_modules
 from haarpool.cli.parser import add_data, new_command, target_columns
-from haarpool.cli.terminal import wrap
+from haarpool.cli.terminal import print_entry, wrap
 from haarpool.datasets.readers.registry import sources
 
 _PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit", "grakel")
@@ -38,10 +38,7 @@ def run(arguments: Namespace) -> None:
         about = {name: _first(value) for name, value in about.items()}
     width = max(map(len, about))
     for name, value in about.items():
-        lines = _lines(value, width + 2)
-        print(f"{name:{width}}  {lines[0]}")
-        for line in lines[1:]:
-            print(f"{'':{width}}  {line}")
+        print_entry(name, _lines(value, width + 2), width)
 
 
 def _dataset(arguments: Namespace) -> dict[str, Any]:

@@ -72,6 +72,11 @@ def new_command(commands: Any, name: str, summary: str, example: str) -> argpars
     return command
 
 
+def add_root(group: Any) -> None:
+    """Add the argument on the folder of datasets."""
+    group.add_argument("--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)")
+
+
 def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
     """Add the arguments that `read_graphs` takes.
 
@@ -80,7 +85,7 @@ def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
         labels: Whether the command reads labels.
     """
     data = command.add_argument_group("data")
-    data.add_argument("--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)")
+    add_root(data)
     data.add_argument("--smiles", metavar="COL", help="SMILES column of a CSV file")
     if labels:
         data.add_argument(

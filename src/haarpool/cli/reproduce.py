@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from haarpool.cli.loading import load_modules
-from haarpool.cli.parser import new_command
+from haarpool.cli.parser import add_root, new_command
 from haarpool.cli.terminal import progress_option
 from haarpool.experiments.table import FROM_BENCHMARK, QUICK_REPEATS, REPEATS, TABLES
 
@@ -37,9 +37,7 @@ def add_command(commands: Any) -> None:
         "--jobs", type=int, metavar="N", help="processes, one thread each (default: 1)"
     )
     command.add_argument("--device", default="auto", help="cpu, cuda, ... (default: auto)")
-    command.add_argument(
-        "--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)"
-    )
+    add_root(command)
     command.add_argument(
         "--results",
         metavar="DIR",

@@ -32,11 +32,7 @@ def write_report(folder: str | PathLike[str]) -> Path:
 
 
 def render_report(record: RunRecord) -> str:
-    """Return the report as HTML.
-
-    Args:
-        record: The run.
-    """
+    """Return the report as HTML."""
     package = resources.files("haarpool.report")
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True

@@ -25,6 +25,7 @@ from haarpool.report.record import RunRecord
 from haarpool.tasks import Figure as TaskFigure
 
 MAX_DRAWN = 1000  # nodes; a layout of more takes long and shows little
+MIN_WAVELETS, MAX_WAVELETS = 4, 6  # pictures of vectors of the basis
 MAX_VECTORS = 400  # shapes in one picture; pixels take less space for more
 _COLOURS = {"training": "#3b8ed0", "validation": "#e0803a"}
 _LEGEND = (*_COLOURS, "kept epoch")
@@ -40,14 +41,7 @@ _STYLE: dict[Any, Any] = {  # of matplotlib
 
 
 def draw(record: RunRecord) -> dict[str, list[str]]:
-    """Draw all pictures of a run.
-
-    Args:
-        record: The run.
-
-    Returns:
-        SVG texts of the panels by name of the picture; a picture without data is left out.
-    """
+    """Draw the pictures of a run that have data: SVG texts of their panels by name."""
     pictures: dict[str, list[str]] = {}
     with rc_context(_STYLE):
         if record.chain is not None and record.chain.sizes[0] <= MAX_DRAWN:
@@ -97,16 +91,11 @@ def _figure(ax: Axes) -> Figure:
 # ---------------------------------------------------------------------- the chain
 
 
-def choose_wavelets(chain: Chain, minimum: int = 4, maximum: int = 6) -> list[int]:
+def choose_wavelets(chain: Chain) -> list[int]:
     """Choose columns of U_0 to draw, from coarse to fine.
 
     These are the first column of the top level and the first detail of each level (of the finest
-    levels if there are many), and others in between if these are fewer than `minimum`.
-
-    Args:
-        chain: The chain.
-        minimum: Minimum number of columns, if U_0 has as many.
-        maximum: Maximum number of columns.
+    levels if there are many), and others in between if these are few.
 
     Example:
         >>> choose_wavelets(Chain.from_parents([[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]]))
@@ -114,11 +103,11 @@ def choose_wavelets(chain: Chain, minimum: int = 4, maximum: int = 6) -> list[in
     """
     last = chain.sizes[0] - 1
     columns = sorted({0, *(start for start in chain.sizes[1:] if start <= last)})
-    for column in np.linspace(last, 0, minimum).round().astype(int).tolist():
-        if len(columns) < minimum and column not in columns:
+    for column in np.linspace(last, 0, MIN_WAVELETS).round().astype(int).tolist():
+        if len(columns) < MIN_WAVELETS and column not in columns:
             columns.append(column)
     columns.sort()
-    return columns[:1] + columns[1:][1 - maximum :]
+    return columns[:1] + columns[1:][1 - MAX_WAVELETS :]
 
 
 def _draw_chain(chain: Chain) -> dict[str, list[str]]:

@@ -78,12 +78,7 @@ def show(value: Any) -> str:
 
 
 def pairs(values: Mapping[str, Any], *leave_out: str) -> list[tuple[str, str]]:
-    """Return names and formatted values as rows.
-
-    Args:
-        values: Values by name.
-        *leave_out: Names to leave out.
-    """
+    """Return names and formatted values as rows, without some names."""
     names = (name for name in values if name not in leave_out)
     return [(name.replace("_", " "), show(values[name])) for name in names]
 

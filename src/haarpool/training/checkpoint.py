@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from haarpool.training.loop import Progress, Trainer
-from haarpool.training.run import Epoch, Member, Result, Run, make_network
+from haarpool.training.run import SCORED, Epoch, Member, Result, Run, make_network
 from haarpool.training.run_folder import CHECKPOINT, MEMBER, RunFolder
 from haarpool.training.trained_model import model_tensors, scale_from, strip_prefix
 
@@ -38,8 +38,8 @@ def save_checkpoint(run: Run, trainer: Trainer | None, folder: RunFolder) -> Non
     }
     folder.write_tensors(CHECKPOINT, tensors, notes)
     if trainer is None:  # a better repeat may have replaced others
-        needed = {_member_file(run.model_repeat, m) for m in range(run.config.ensemble)}
-        needed |= {_member_file(run.repeat, m) for m in range(len(run.members))}
+        needed = {MEMBER.format(run.model_repeat, m) for m in range(run.config.ensemble)}
+        needed |= {MEMBER.format(run.repeat, m) for m in range(len(run.members))}
         _remove_members(folder, needed)
 
 
@@ -47,8 +47,8 @@ def save_member(run: Run, folder: RunFolder) -> None:
     """Write the member that was completed last."""
     member = run.members[-1]
     tensors = model_tensors(run.trained_model([member]))
-    tensors |= {f"predicted.{part}": torch.from_numpy(getattr(member, part)) for part in _PARTS}
-    name = _member_file(run.repeat, len(run.members) - 1)
+    tensors |= {f"predicted.{part}": torch.from_numpy(getattr(member, part)) for part in SCORED}
+    name = MEMBER.format(run.repeat, len(run.members) - 1)
     folder.write_tensors(name, tensors, {"best_epoch": member.best_epoch})
 
 
@@ -97,18 +97,11 @@ def remove_checkpoint(folder: RunFolder) -> None:
     _remove_members(folder)
 
 
-_PARTS = ("validation", "test")
-
-
-def _member_file(repeat: int, member: int) -> str:
-    return MEMBER.format(repeat, member)
-
-
 def _load_member(run: Run, folder: RunFolder, repeat: int, member: int) -> Member:
-    tensors, notes = folder.read_tensors(_member_file(repeat, member))
+    tensors, notes = folder.read_tensors(MEMBER.format(repeat, member))
     network = make_network(run.config, run.graphs, run.encoding).to(run.group.device)
     network.load_state_dict(strip_prefix("network.", tensors))
-    predicted = [tensors[f"predicted.{part}"].numpy() for part in _PARTS]
+    predicted = [tensors[f"predicted.{part}"].numpy() for part in SCORED]
     return Member(network, scale_from(tensors), notes["best_epoch"], *predicted)
 
 

@@ -80,12 +80,7 @@ class RunProgress:
             self._lines.show(", ".join([*place, f"validation {score}"]), self._share())
 
     def _place(self, number: int, member: int = -1) -> list[str]:
-        """Return which repeat, fold and member it is, where there are several of each.
-
-        Args:
-            number: Number of the split.
-            member: Number of the member; -1 for all of them.
-        """
+        """Return the repeat and fold of a split, and the member unless it is -1, if of several."""
         run = self._run
         folds = num_folds(run.config.split, run.graphs) or 1
         repeat, fold = divmod(number, folds)

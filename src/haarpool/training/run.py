@@ -26,6 +26,8 @@ from haarpool.training.minibatches import Minibatches
 from haarpool.training.preparation import ChainSummary, prepare_minibatches
 from haarpool.training.trained_model import TrainedModel, build_network
 
+SCORED = ("validation", "test")  # parts
+
 
 class Member(NamedTuple):
     """A trained network, one of the members of a repeat.

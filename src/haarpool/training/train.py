@@ -17,7 +17,7 @@ from haarpool.training.devices import deterministic, num_threads
 from haarpool.training.loop import Trainer
 from haarpool.training.preparation import choose_threads
 from haarpool.training.progress import RunProgress
-from haarpool.training.run import Member, Result, Run
+from haarpool.training.run import SCORED, Member, Result, Run
 from haarpool.training.run_folder import CHECKPOINT, RunFolder
 from haarpool.training.trained_model import average, predict_batches
 
@@ -168,7 +168,7 @@ def _result(run: Run, repeat: int) -> Result:
     """Compute the scores of the members of a repeat and of their mean prediction."""
     task, targets = run.network.task, run.graphs.targets
     assert targets is not None
-    true = {part: targets[getattr(run.splits[repeat], part)] for part in ("validation", "test")}
+    true = {part: targets[getattr(run.splits[repeat], part)] for part in SCORED}
     mean = {part: average(np.stack([getattr(m, part) for m in run.members])) for part in true}
 
     def result(best_epoch: int, outputs: Mapping[str, Floats], **more: Any) -> Result:
