@@ -75,6 +75,7 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
     """The common part of both estimators."""
 
     task: str
+    _model: TrainedModel | None = None
 
     def fit(self, graphs: Any, y: Any = None) -> Self:
         """Train a network, or the members of an ensemble.
@@ -148,15 +149,14 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether the estimator is fitted; `check_is_fitted` asks this."""
-        return getattr(self, "_model", None) is not None
+        return self._model is not None
 
     @property
     def trained(self) -> TrainedModel:
         """The networks with their features, classes and scale."""
-        model: TrainedModel | None = getattr(self, "_model", None)
-        if model is None:
+        if self._model is None:
             raise NotFittedError("a fitted estimator", "one that is not fitted", "call fit first")
-        return model
+        return self._model
 
     def _predict(self, graphs: Any) -> Floats:
         return self.trained.predict(as_graphs(graphs, labels=False))

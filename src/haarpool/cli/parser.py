@@ -53,14 +53,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def new_command(commands: Any, name: str, summary: str, example: str) -> argparse.ArgumentParser:
-    """Add a command without arguments.
-
-    Args:
-        commands: What `add_subparsers` returned.
-        name: Name of the command.
-        summary: One line for the help text.
-        example: A call of it, without `haarpool`.
-    """
+    """Add a command without arguments; its example does not begin with `haarpool`."""
     command: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
@@ -78,12 +71,7 @@ def add_root(group: Any) -> None:
 
 
 def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
-    """Add the arguments that `read_graphs` takes.
-
-    Args:
-        command: The command.
-        labels: Whether the command reads labels.
-    """
+    """Add the arguments that `read_graphs` takes, those about labels only if asked for."""
     data = command.add_argument_group("data")
     add_root(data)
     data.add_argument("--smiles", metavar="COL", help="SMILES column of a CSV file")

@@ -13,7 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haarpool._text import shorten
+from haarpool._text import count, shorten
 from haarpool.cli.chain_arguments import chain_parameters, named_values
 from haarpool.cli.flags import add_settings, shell_words
 from haarpool.cli.loading import load_for_arch, load_modules
@@ -267,7 +267,7 @@ def _print_result(folder: RunFolder, arguments: Namespace) -> None:
         print(json.dumps(result | {"folder": str(folder.path)}))
         return
     repeats, members = result["repeats"], result.get("members")
-    counted = "1 repeat" if repeats == 1 else f"{repeats} repeats"
+    counted = count(repeats, "repeat")
     if folds := result["folds"]:
         counted = f"{folds} folds" + (f", {repeats // folds} times" if repeats > folds else "")
     if members:

@@ -18,6 +18,7 @@ from matplotlib.collections import Collection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from haarpool._text import count
 from haarpool._types import Floats
 from haarpool.chains.chain import Chain
 from haarpool.plot import INK, plot_basis, plot_chain, plot_wavelets
@@ -118,10 +119,10 @@ def _draw_chain(chain: Chain) -> dict[str, list[str]]:
     bars = _panels(2, (3.1, 0.55))
     plot_wavelets(chain, columns, wavelets, bar=bars[0])
     plot_basis(chain, bases, bar=bars[1])
-    sizes = [f"{n:,} {'node' if n == 1 else 'nodes'}" for n in chain.sizes]
+    labels = [f"level {j}: {count(size, 'node')}" for j, size in enumerate(chain.sizes)]
     bar = ["colour scale: blue below zero, red above"]
     return {
-        "chain": _svgs(levels, "chain", [f"level {j}: {n}" for j, n in enumerate(sizes)]),
+        "chain": _svgs(levels, "chain", labels),
         "wavelets": _svgs(wavelets, "wavelet", [f"Haar vector {c + 1}" for c in columns]),
         "wavelet_bar": _svgs(bars[:1], "wavelet-bar", bar),
         "basis": _svgs(bases, "basis", [f"basis of level {j}" for j in range(chain.num_levels)]),
@@ -149,12 +150,9 @@ def _draw_curves(record: RunRecord) -> list[str]:
 
 
 def _draw_lines(ax: Axes, record: RunRecord, curves: dict[str, str]) -> None:
-    """Draw a line per network and curve, bold for the saved repeat, with its kept epoch marked.
+    """Draw a line per network and curve, bold for the saved repeat.
 
-    Args:
-        ax: Axes to draw into.
-        record: The run.
-        curves: Keys of the epochs by name of the curve; the last curve carries the marks.
+    Curves are keys of the epochs by name; the last one has a mark at the kept epoch.
     """
     saved, best = record.result["model_of_repeat"], record.best_epochs
     thin: dict[str, Any] = {"linewidth": 0.8, "alpha": 0.5}

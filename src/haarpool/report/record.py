@@ -56,11 +56,7 @@ class RunRecord:
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> RunRecord:
-        """Read the files of a complete run.
-
-        Args:
-            path: Folder that `haarpool train` wrote.
-        """
+        """Read the files of a complete run from its folder."""
         folder = RunFolder.open(path)
         folder.check_complete(RESULT)
         config, result, epochs = folder.config(), folder.read_json(RESULT), folder.read_metrics()
@@ -107,12 +103,7 @@ class RunRecord:
 
 
 def read_test_part(folder: RunFolder, data: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Read `test.csv`: the `target` and `prediction` of `RunRecord`.
-
-    Args:
-        folder: The run folder.
-        data: Section "data" of its configuration: "task", "classes" and "target_names".
-    """
+    """Read `target` and `prediction` of `RunRecord` from `test.csv`; `data` is of `config.json`."""
     try:
         with open(folder.path / TEST, encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from haarpool._numbers import DASH, mean_and_std
 from haarpool.datasets.splits import PARTS
 from haarpool.nn.strings.architecture import parse_architecture
 from haarpool.report.record import RunRecord
@@ -13,21 +14,15 @@ from haarpool.tasks import Score
 from haarpool.training.results import num_defined, statistics_of
 
 
-def number(value: float | None, decimals: int | None = None) -> str:
-    """Format a number with four digits, or with a fixed number of decimals.
-
-    Args:
-        value: The number; None and NaN give a dash.
-        decimals: Number of decimals.
+def number(value: float | None) -> str:
+    """Format a number with four digits; None and NaN give a dash.
 
     Example:
-        >>> number(0.84210526), number(188), number(43471.0), number(None), number(1.5, 2)
-        ('0.8421', '188', '43,471', '–', '1.50')
+        >>> number(0.84210526), number(188), number(43471.0), number(None)
+        ('0.8421', '188', '43,471', '–')
     """
     if value is None or math.isnan(value):
-        return "–"
-    if decimals is not None:
-        return f"{value:,.{decimals}f}"
+        return DASH
     if value == round(value) and abs(value) < 1e15:
         return f"{value:,.0f}"
     return f"{value:,.1f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
@@ -56,7 +51,7 @@ def spread(score: Score, statistics: Mapping[str, Any]) -> str:
     # At most four digits of the mean, even if all repeats have the same score.
     scale = max(std, abs(mean) / 100) or 1
     decimals = min(max(1 - math.floor(math.log10(scale)), 0), 8)
-    return f"{number(mean, decimals)} ± {number(std, decimals)}{sign}"
+    return f"{mean_and_std(mean, std, decimals)}{sign}"
 
 
 def show(value: Any) -> str:
@@ -67,7 +62,7 @@ def show(value: Any) -> str:
         ('C: 12, N: 3.5', '1, 2', 'yes', '–', 'MUTAG')
     """
     if isinstance(value, Mapping | list | tuple) and not value:
-        return "–"
+        return DASH
     if isinstance(value, Mapping):
         return ", ".join(f"{name}: {show(item)}" for name, item in value.items())
     if isinstance(value, list | tuple):

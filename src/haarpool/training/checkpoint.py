@@ -53,11 +53,7 @@ def save_member(run: Run, folder: RunFolder) -> None:
 
 
 def load_checkpoint(run: Run, folder: RunFolder) -> Trainer | None:
-    """Bring a run to the state of its checkpoint.
-
-    Args:
-        run: The run as `start_run` returns it.
-        folder: Folder of the run.
+    """Bring a run from `start_run` to the state of its checkpoint.
 
     Returns:
         The trainer of the member that was in progress, or None between two members.

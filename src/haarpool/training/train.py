@@ -70,14 +70,9 @@ def _train_members(
     *,
     every: float = 0.0,
 ) -> None:
-    """Train the members of a repeat that are not complete.
+    """Train the members of a repeat that are not complete, the first one with `trainer` if given.
 
-    Args:
-        run: The run.
-        trainer: Trainer of the next member, if it is in progress.
-        folder: Folder of the checkpoints; `None` writes none.
-        shown: Shows the progress.
-        every: Least number of seconds between two checkpoints of a member.
+    A checkpoint of a member is at least `every` seconds after the one before.
     """
     for member in range(len(run.members), run.config.ensemble):
         trainer = trainer or Trainer(run, run.repeat, member)
@@ -123,13 +118,7 @@ def train_repeat(run: Run, repeat: int, folder: RunFolder | None = None) -> Run:
 
 
 def predict_graphs(run: Run, members: Sequence[Member], graphs: Ints) -> Floats:
-    """Predict graphs of the dataset of a run: the mean over the members of a repeat.
-
-    Args:
-        run: The run.
-        members: The members.
-        graphs: (n,) Numbers of graphs.
-    """
+    """Predict (n,) graphs of the dataset of a run: the mean over the members of a repeat."""
     networks, size = [member.network for member in members], 8 * run.config.batch_size
     return average(predict_batches(networks, members[0].scale, run.batches, graphs, size))
 
@@ -155,10 +144,12 @@ def _complete_member(trainer: Trainer) -> Member:
 
 
 def _complete_repeat(run: Run) -> None:
-    """Compute the scores of a repeat; keep its model if it has the best validation score."""
-    repeat = len(run.results)
+    """Compute the scores of a repeat; keep its model if it is the first with the best score."""
+    task, repeat = run.network.task, len(run.results)
     run.results.append(_result(run, repeat))
-    if _best_repeat(run) == repeat:
+    main = task.scores[0].name
+    scores = [task.higher_is_better(result.validation[main]) for result in run.results]
+    if np.argmax(scores) == repeat:
         run.model_repeat = repeat
         run.model = run.trained_model(run.members)
     run.members = []
@@ -184,10 +175,3 @@ def _result(run: Run, repeat: int) -> Result:
         targets={p: task.score_targets(mean[p], true[p]) for p in true} if several else None,
         predicted=mean["test"],
     )
-
-
-def _best_repeat(run: Run) -> int:
-    """Return the first repeat with the best validation score; the first one if none is defined."""
-    task = run.network.task
-    main = task.scores[0].name
-    return int(np.argmax([task.higher_is_better(r.validation[main]) for r in run.results]))
