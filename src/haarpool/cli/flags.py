@@ -56,6 +56,11 @@ def add_settings(
         group.add_argument(flag_of(name, metadata), dest=name, help=text, **kind)
 
 
+def comma_separated(text: str) -> list[str]:
+    """Return the names in a text such as "a,b"."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def _all_flags() -> dict[str, str]:
     settings = [one for cls in (Recipe, RunConfig) for one in fields(cls) if one.metadata]
     return {one.name: flag_of(one.name, one.metadata) for one in settings} | _FLAGS

@@ -63,7 +63,9 @@ def _installation(arguments: Namespace) -> dict[str, Any]:
 
     from haarpool._versions import find_versions
     from haarpool.chains.cache import cache_folder
+    from haarpool.datasets import known_datasets
 
+    known = known_datasets(arguments.root)
     devices = [f"cpu, {torch.get_num_threads()} threads"]
     devices += [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return {
@@ -71,17 +73,9 @@ def _installation(arguments: Namespace) -> dict[str, Any]:
         "devices": devices,
         "cache": str(cache_folder()),
         "data": os.environ.get("HAARPOOL_DATA") or "HAARPOOL_DATA is not set",
-        **_datasets(arguments.root),
+        "datasets": {name: where for name, where in known if where != "download"},
+        "to download": [name for name, where in known if where == "download"],
     }
-
-
-def _datasets(root: str | None) -> dict[str, Any]:
-    """Return the datasets on this machine with their paths, and the names of the others."""
-    from haarpool.datasets import known_datasets
-
-    known = known_datasets(root)
-    here = {name: where for name, where in known if where != "download"}
-    return {"datasets": here, "to download": [name for name, where in known if where == "download"]}
 
 
 def _first(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from haarpool import __version__
 from haarpool._modules import module_names
 from haarpool.chains.recipe import Recipe
-from haarpool.cli.flags import add_settings
+from haarpool.cli.flags import add_settings, comma_separated
 
 COMMANDS = (
     "train", "predict", "report", "info", "chain", "methods", "plot", "bench", "reproduce",
@@ -104,7 +104,7 @@ def target_columns(arguments: argparse.Namespace) -> tuple[list[str], list[str] 
     text = arguments.targets.strip()
     if columns and text in columns:  # the name of one column may contain commas
         return [text], columns
-    return [name.strip() for name in text.split(",") if name.strip()], columns
+    return comma_separated(text), columns
 
 
 def add_output(command: argparse.ArgumentParser) -> Any:

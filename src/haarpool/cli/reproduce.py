@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from haarpool.cli.flags import comma_separated
 from haarpool.cli.loading import load_modules
 from haarpool.cli.parser import add_root, new_command
 from haarpool.cli.terminal import progress_option
@@ -102,7 +103,7 @@ def _selected_table(arguments: Namespace) -> Any:
 
     table = find_table(arguments.table)
     texts = (arguments.dataset, arguments.method, arguments.protocol)
-    datasets, methods, protocols = map(_names, texts)
+    datasets, methods, protocols = map(comma_separated, texts)
     if arguments.quick:
         table = table.shortened()
         datasets, methods = datasets or table.datasets[:1], methods or list(table.quick)
@@ -160,7 +161,3 @@ def _train(table: Any, folder: Path, arguments: Namespace) -> int:
         print("try failed trials again with --retry")
     failed: int = summary.failed
     return failed
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
