@@ -139,10 +139,7 @@ def model_tensors(model: TrainedModel) -> TensorDict:
 
 
 def _prefix(member: int) -> str:
-    """Return how the names of the weights of a member start; those of the first as without others.
-
-    So the models of runs without ensemble, and of earlier versions, are ensembles of one.
-    """
+    """Return how the names of the weights of a member start; a single network is member 0."""
     return f"member.{member}." if member else "network."
 
 
