@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common import RESULTS, write_tables
-from haarpool._numbers import three_digits
+from haarpool._numbers import DASH
 from haarpool.bench.layers import MODES
 from haarpool.experiments.document import markdown_table
 from haarpool.experiments.lines import Line
@@ -132,6 +132,14 @@ def growth_sentence(measured: Benchmark) -> str:
     """Say how the time of a transform grows with the number of nodes."""
     line = next(line for line in measured.lines if line["unit"] == "exponent")
     return f"Time of `adjoint` grows with nodes^{line['value']:.2f} ({line['name']})."
+
+
+def three_digits(value: float | None, least: int = 2) -> str:
+    """Format a positive number with about three digits, with `least` decimals below 1."""
+    if value is None:
+        return DASH
+    decimals = least if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:,.{decimals}f}"
 
 
 def ms(line: Line) -> str:

@@ -172,3 +172,11 @@ def test_the_time_of_the_host_needs_no_gpu():
     assert len(results) == 10
     assert all(np.isfinite(result.value) and result.value > 0 for result in results)
     assert operators._kernels("cpu").__name__.endswith("cpu")  # as before
+
+
+def test_numbers_of_the_speed_page_have_three_digits():
+    from speed_page import three_digits
+
+    texts = [three_digits(value) for value in (0.5, 9.0, 11.0, 3635.1, None)]
+    assert texts == ["0.50", "9.00", "11.0", "3,635", "–"]
+    assert three_digits(0.5, least=3) == "0.500"

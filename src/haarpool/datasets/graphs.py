@@ -111,11 +111,7 @@ class Graphs:
         return f"graph {graph if self.numbers is None else self.numbers[graph]}{line}"
 
     def take(self, graphs: Ints) -> Graphs:
-        """Select graphs.
-
-        Args:
-            graphs: (n,) Numbers of graphs, in any order.
-        """
+        """Select graphs by their (n,) numbers, in any order."""
         graphs = np.asarray(graphs, np.int64)
         sizes, counts = self.sizes[graphs], np.diff(self.edge_start)[graphs]
         node, edge = ranges(self.start[graphs], sizes), ranges(self.edge_start[graphs], counts)

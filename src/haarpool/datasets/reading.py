@@ -18,7 +18,6 @@ from haarpool.datasets.locations import (
     find_dataset,
     find_here,
     find_source,
-    is_available,
 )
 from haarpool.datasets.readers.registry import readers
 from haarpool.errors import HaarPoolError, HaarPoolWarning
@@ -163,10 +162,7 @@ def columns_to_predict(
 ) -> list[str] | None:
     """Return the columns of a table that can be targets: all but SMILES; None for other sources.
 
-    Args:
-        source: As in `read_graphs`.
-        root: As in `read_graphs`.
-        smiles: As in `read_graphs`.
+    The arguments are those of `read_graphs`.
     """
     found = find_here(source, root)
     return found.reader.columns(found.path, smiles) if found and found.path else None
@@ -176,18 +172,14 @@ def default_dataset(root: Source | None = None) -> str:
     """Return the name of a dataset for a first run: "MUTAG", or "rings" where it is not available.
 
     MUTAG is downloaded if it is not on this machine. If that fails, a warning says so in one line.
-
-    Args:
-        root: As in `read_graphs`.
     """
-    if not is_available("MUTAG", root):
-        try:
-            find_dataset("MUTAG", root)  # downloads it
-        except DownloadError:
-            text = (
-                "MUTAG is not on this machine and cannot be downloaded: "
-                "using generated graphs instead (dataset rings)"
-            )
-            warnings.warn(text, HaarPoolWarning, stacklevel=2)
-            return "rings"
+    try:
+        find_dataset("MUTAG", root)
+    except DownloadError:
+        text = (
+            "MUTAG is not on this machine and cannot be downloaded: "
+            "using generated graphs instead (dataset rings)"
+        )
+        warnings.warn(text, HaarPoolWarning, stacklevel=2)
+        return "rings"
     return "MUTAG"
