@@ -37,7 +37,7 @@ from haarpool.training.config import RunConfig
 from haarpool.training.run import check_labels
 from haarpool.training.run_folder import LOCK
 
-LINES = "lines"  # folder of the lines
+LINES = "trainings"  # folder of the lines
 RESULT, FIGURE = "result.json", "intervals.png"
 TEXT = (
     "Every method is trained on the same splits. Intervals are those of 95 % for the mean over "
