@@ -61,6 +61,11 @@ class Comparison(TableReport):
     details_caption = "{}: all methods. Seconds of a training, and weights of the network."
     last_header = ("Seconds", "Weights")
 
+    @property
+    def shows_overview(self) -> bool:
+        """Whether there are several datasets."""
+        return len(self.table.datasets) > 1
+
     def last_columns(self, row: Row, dataset: str, lines: Sequence[Line]) -> Sequence[str]:
         """Return seconds per training, and the number of weights."""
         seconds = sum(line["training_seconds"] for line in lines) / len(lines)
