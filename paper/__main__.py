@@ -132,11 +132,11 @@ def _selected_table(arguments: Namespace) -> PaperTable:
 
 def _measure_speed(folder: Path, arguments: Namespace) -> None:
     """Run the parts of the benchmarks that have no lines yet for this kind of device."""
-    from haarpool.bench.measure import BenchOptions
-    from haarpool.bench.results import describe_machine, read_json
-    from haarpool.bench.runner import results_path, run_parts
+    from benchmarks.measure import BenchOptions
+    from benchmarks.results import Benchmark, describe_machine, read_json
+    from benchmarks.runner import results_path, run_parts
     from haarpool.training.devices import find_device
-    from paper.speed import PARTS, Benchmark
+    from paper.speed import PARTS
 
     options = BenchOptions(find_device(arguments.device), arguments.quick)
     path = results_path(folder, options)

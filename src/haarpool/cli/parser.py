@@ -54,7 +54,8 @@ def make_parser() -> argparse.ArgumentParser:
     for name in COMMANDS:
         import_module(f"haarpool.cli.{name}").add_command(commands)
     for name in MOVED:
-        command = commands.add_parser(name, add_help=False)  # not in the list of commands
+        # Not in the list of commands; without prefixes of options it takes them all.
+        command = commands.add_parser(name, add_help=False, prefix_chars="\0")
         command.add_argument("rest", nargs=argparse.REMAINDER)
         command.set_defaults(run=partial(_say_where, name))
     return parser

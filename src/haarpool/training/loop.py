@@ -1,8 +1,8 @@
 """One network of a run: train for some epochs, keep the weights of the best one by validation.
 
-`benchmarks/training.py` compares this loop with a bare loop, Lightning Fabric and Accelerate. All
-random numbers of an epoch come from (seed, repeat, member, epoch), so a resumed run gives the same
-numbers without saving the state of any generator.
+`python -m benchmarks --only training_loop` compares this loop with a bare loop, Lightning Fabric
+and Accelerate. All random numbers of an epoch come from (seed, repeat, member, epoch), so a resumed
+run gives the same numbers without saving the state of any generator.
 """
 
 from __future__ import annotations

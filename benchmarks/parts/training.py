@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from haarpool.bench.measure import Action, BenchOptions, Times, measure
-from haarpool.bench.results import Measurement
+from benchmarks.measure import Action, BenchOptions, Times, measure
+from benchmarks.results import Measurement
 from haarpool.datasets import read_graphs
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.locations import is_available
