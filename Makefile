@@ -48,17 +48,15 @@ wheel: $(VENV)/installed ## build the wheel and use it in a new environment with
 	cd build/wheel && env/bin/python $(WHEEL_WARNINGS) ../../tests/helpers/installed_wheel.py
 
 bench: $(VENV)/installed ## measure speed and memory, write results/
-	$(BIN)/haarpool bench
-	$(BIN)/python benchmarks/clustering.py
-	$(BIN)/python benchmarks/training.py
-	$(BIN)/python benchmarks/host_time.py
+	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --only clustering,training_loop,host_time
 
 pages: $(VENV)/installed ## write the report, and the tables of README and docs/, from results/
-	$(BIN)/haarpool reproduce --report
-	$(BIN)/python benchmarks/default_scores.py --table
-	$(BIN)/python benchmarks/paper_page.py
-	$(BIN)/python benchmarks/speed_page.py
-	$(BIN)/python benchmarks/layer_page.py
+	$(BIN)/python -m paper --report
+	$(BIN)/python -m paper.page
+	$(BIN)/python -m benchmarks.default_scores --table
+	$(BIN)/python -m benchmarks.speed_page
+	$(BIN)/python -m benchmarks.layer_page
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) .venv-newest build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

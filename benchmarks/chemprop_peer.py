@@ -1,7 +1,7 @@
 """Train chemprop with its default settings on the splits of haarpool, one JSON line per result.
 
     python -m venv chemprop-env && chemprop-env/bin/pip install torch==2.13.0 chemprop==2.3.1
-    HAARPOOL_DATA=... python benchmarks/chemprop_peer.py --chemprop chemprop-env/bin/chemprop
+    HAARPOOL_DATA=... python -m benchmarks.chemprop_peer --chemprop chemprop-env/bin/chemprop
         [--out results/chemprop.jsonl] [--only ESOL-random ...] [--threads 1] [--device gpu]
 
 chemprop stays in an environment of its own. It gets the molecules that haarpool reads, with the
@@ -32,14 +32,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from common import new_parser
+from benchmarks.common import new_parser
 from haarpool._files import write_text
 from haarpool._numbers import mean_and_std
 from haarpool._types import Floats
+from haarpool.comparison.learners import Line
+from haarpool.comparison.lines import read_lines
 from haarpool.datasets import Graphs, find_dataset, read_graphs
 from haarpool.datasets.splits import Split, make_splits
 from haarpool.errors import HaarPoolWarning
-from haarpool.experiments.lines import Line, read_lines
 from haarpool.tasks import find_task
 
 REPEATS = 5
@@ -228,6 +229,7 @@ def print_summary(results: Sequence[Line]) -> None:
 
 
 def main() -> None:
+    """Train what is missing, and print a summary."""
     parser = new_parser(__doc__, "chemprop.jsonl")
     kinds = [f"{dataset}-{rule}" for dataset, rule, _ in PLAN]
     parser.add_argument("--chemprop", type=Path, required=True, help="executable of chemprop")

@@ -1,35 +1,27 @@
-"""Shared by all benchmarks: arguments, processes, lines and files of results, tables of pages."""
+"""Shared by the modules beside the parts: arguments, processes, lines, tables of pages."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import torch
 from tqdm import tqdm
 
+from benchmarks import RESULTS
 from haarpool._files import write_text
-from haarpool.bench.measure import BenchOptions
-from haarpool.bench.results import COLUMNS, Measurement, describe_machine
-from haarpool.experiments.lines import Line, append_line
-
-RESULTS = Path(__file__).resolve().parents[1] / "results"
+from haarpool.comparison.learners import Line
+from haarpool.comparison.lines import append_line
 
 
 def new_parser(description: str | None, out: str) -> argparse.ArgumentParser:
-    """Return a parser with the help text of a script.
+    """Return a parser with the help text of a module.
 
     Args:
-        description: The docstring of the script.
+        description: The docstring of the module.
         out: Name of the file in results/ that --out changes.
     """
     parser = argparse.ArgumentParser(
@@ -37,57 +29,6 @@ def new_parser(description: str | None, out: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, default=RESULTS / out)
     return parser
-
-
-def report(
-    description: str | None,
-    measured: Iterable[Measurement],
-    out: str,
-    options: BenchOptions = BenchOptions(torch.device("cpu")),  # noqa: B008  # it is frozen
-) -> None:
-    """Print each measurement, write all to a JSON file, and end with code 1 if a limit is missed.
-
-    Args:
-        description: The docstring of the script.
-        measured: The measurements, one by one.
-        out: Name of the JSON file in results/.
-        options: The device.
-    """
-    path, results = new_parser(description, out).parse_args().out, []
-    print(COLUMNS)
-    for one in measured:
-        results.append(one)
-        print(one, flush=True)
-    content = {"machine": describe_machine(options), "results": [one.as_json() for one in results]}
-    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    print(f"written to {path}")
-    sys.exit(not all(one.passed for one in results))
-
-
-def seconds(action: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
-    """Return the time of one call.
-
-    Args:
-        action: What is called.
-        clock: `time.process_time` measures the processor alone.
-    """
-    start = clock()
-    action()
-    return clock() - start
-
-
-def run_haarpool(*command: object, **environment: object) -> tuple[float, float]:
-    """Run `haarpool` in a process of its own; return its peak memory in GB and its seconds."""
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "haarpool", *map(str, command)],
-        stdout=subprocess.DEVNULL,
-        env=os.environ | {name: str(value) for name, value in environment.items()},
-    )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    return usage.ru_maxrss * 1024 / 1e9, time.perf_counter() - start
 
 
 def train_missing(

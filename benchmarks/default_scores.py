@@ -1,12 +1,12 @@
 """Measure the default network on all datasets, beside the same without pooling and chemprop.
 
-    HAARPOOL_DATA=... python benchmarks/default_scores.py [--processes 2]
+    HAARPOOL_DATA=... python -m benchmarks.default_scores [--processes 2]
         [--only NAME ...] [--table]
 
 Where five members are trained on a split, one line of `results/default_scores.jsonl` has the scores
 of their mean (members=5), another those of the first alone (members=1). Finished lines are skipped.
 Then it writes the tables of README.md and docs/scores.md; `--table` does only that.
-`benchmarks/chemprop_peer.py` writes the lines of chemprop.
+`python -m benchmarks.chemprop_peer` writes the lines of chemprop.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ import numpy as np
 import torch
 from scipy.stats import ttest_ind
 
-from chemprop_peer import TARGETS
-from common import RESULTS, new_parser, train_missing, write_tables
+from benchmarks import RESULTS
+from benchmarks.chemprop_peer import TARGETS
+from benchmarks.common import new_parser, train_missing, write_tables
+from benchmarks.presets import DATASETS, dataset
 from haarpool._numbers import DASH, mean_and_std
+from haarpool.comparison.document import markdown_table
+from haarpool.comparison.learners import Line
+from haarpool.comparison.lines import read_lines
+from haarpool.comparison.statistics import Estimate
 from haarpool.datasets.splits import make_splits
-from haarpool.experiments.document import markdown_table
-from haarpool.experiments.lines import Line, read_lines
-from haarpool.experiments.statistics import Estimate
 from haarpool.nn import HaarNetArchitecture, parse_architecture
 from haarpool.tasks import SCORES
 from haarpool.training.config import RunConfig
@@ -39,7 +42,6 @@ from haarpool.training.devices import ProcessGroup, find_device
 from haarpool.training.presets import BEST
 from haarpool.training.run import start_run
 from haarpool.training.train import train_run
-from presets import DATASETS, dataset
 
 METRICS = DATASETS | {"Tox21": "roc_auc"}
 METHODS = ("haarpool", "haarpool, no pooling")
@@ -92,19 +94,18 @@ def train(plan: Plan, seed: int, method: str) -> list[Line]:
     run = train_run(
         start_run(graphs, config, group, progress=False, splits=[split]), progress=False
     )
-    result = run.results[0]
+    result, first = run.results[0], run.results[0].members[0]
     seconds = (time.perf_counter() - start) / config.ensemble
     shared = {
         "dataset": plan.dataset, "method": method, "split": plan.rule, "seed": seed,
         "metric": metric, "split_hash": split.digest(), "device": group.device.type,
         "torch": torch.__version__, "config": config.to_json(), "status": "ok",
     }  # fmt: skip
-    scores = {1: result.members[0][1:], config.ensemble: (result.validation, result.test)}
     return [
         shared
-        | {"members": members, "value": test[metric], "validation": validation[metric]}
-        | {"scores": test, "seconds": round(seconds * members, 1)}
-        for members, (validation, test) in scores.items()
+        | {"members": members, "value": one.test[metric], "validation": one.validation[metric]}
+        | {"scores": one.test, "seconds": round(seconds * members, 1)}
+        for members, one in {1: first, config.ensemble: result}.items()
     ]
 
 
@@ -185,8 +186,7 @@ def make_tables(path: Path, peer: Path) -> dict[str, str]:
         plain = cell["haarpool, no pooling", 1]
         name = f"{plan.dataset}, {'%' if percent else SCORES[METRICS[plan.dataset]].short}"
         name += ", scaffold split" * (plan.rule == "scaffold")
-        columns = (one, five, peer_one, peer_five)
-        texts = [_mean(each, percent, plan.repeats) for each in columns]
+        texts = [_mean(each, percent, plan.repeats) for each in (one, five, peer_one, peer_five)]
         if set(texts) == {DASH}:
             continue
         gain = difference(plan, one, plain)
@@ -201,7 +201,8 @@ def make_tables(path: Path, peer: Path) -> dict[str, str]:
             molecules.append([name, *first, *second, *pooling])
             summary.append([name, *(text.partition(" ")[0] for text in texts)])
     # README has a row per method.
-    tables = {"summary": list(zip(*summary, strict=True)), "graphs": graphs, "molecules": molecules}
+    columns = [list(column) for column in zip(*summary, strict=True)]
+    tables = {"summary": columns, "graphs": graphs, "molecules": molecules}
     note = (
         f"On the mean of {len(gains)} datasets with accuracy or ROC-AUC, random splits, pooling "
         f"adds {mean(gains):+.2f} points."
@@ -228,6 +229,7 @@ def _mean(scores: Scores, percent: bool, repeats: int) -> str:
 
 
 def main() -> None:
+    """Train what is missing, and write the tables."""
     parser = new_parser(__doc__, "default_scores.jsonl")
     parser.add_argument("--peer", type=Path, default=RESULTS / "chemprop.jsonl")
     parser.add_argument("--only", nargs="*", default=list(METRICS), metavar="NAME")

@@ -2,15 +2,15 @@
 
 Only public names and the shell command are used, so the same script runs before and after a change:
 
-    python benchmarks/fingerprint.py                  # compare with results/fingerprint-cpu.json
-    python benchmarks/fingerprint.py --device cuda    # compare with results/fingerprint-cuda.json
+    python -m benchmarks.fingerprint                  # compare with results/fingerprint-cpu.json
+    python -m benchmarks.fingerprint --device cuda    # compare with results/fingerprint-cuda.json
 
 Last digits depend on the processor and on versions of libraries. On another machine than that of
 the file, make one with the code before the change, and compare with it after the change:
 
-    python benchmarks/fingerprint.py --write --file before.json
+    python -m benchmarks.fingerprint --write --file before.json
     ... change the code ...
-    python benchmarks/fingerprint.py --file before.json
+    python -m benchmarks.fingerprint --file before.json
 
 Needs HAARPOOL_DATA. Without the extras `chem` and `cluster` their entries are missing and
 count as different. Takes about five minutes on two cores.
@@ -38,12 +38,12 @@ import torch
 from torch_geometric.data import Batch
 
 import haarpool as hp
+from benchmarks import RESULTS
 from haarpool._versions import find_versions, processor_name
 from haarpool.data import AddHaarChain
 from haarpool.errors import MissingExtraError
 from haarpool.nn import HaarConv, HaarPooling, HaarReadout, HaarUnpooling, build_model
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
 DATASETS = ("MUTAG", "PROTEINS", "NCI1", "BZR", "IMDB-BINARY")
 NETWORKS = (
     "GC16-HP-FC16",
@@ -126,8 +126,8 @@ def transforms(device: str = "cpu") -> dict[str, str]:
                 x = torch.from_numpy(rng.standard_normal((plan.sizes[level], 5))).to(device)
                 c = hp.adjoint(plan, x, level)
                 z = hp.compress(plan, x, level)
-                parts = [c, z, hp.expand(plan, z, level), hp.forward_transform(plan, c, level)]
-                parts += hp.split(plan, c, level)
+                parts: list[Any] = [c, z, hp.expand(plan, z, level)]
+                parts += [hp.forward_transform(plan, c, level), *hp.split(plan, c, level)]
                 parts += [hp.threshold(plan, c, 0.3, level=level)]
                 parts += [hp.haar_basis(chain, level).toarray() for chain in built]
                 parts += [
@@ -161,13 +161,13 @@ def layers(device: str = "cpu") -> dict[str, str]:
     for arch in NETWORKS:
         torch.manual_seed(0)
         model = build_model(arch, columns, 2).to(device)
-        transform = model.transform(seed=0) or (lambda data: data)
-        batch = Batch.from_data_list([transform(dataset[i]) for i in range(30)]).to(device)
+        prepare = model.transform(seed=0) or (lambda data: data)
+        batch = Batch.from_data_list([prepare(dataset[i]) for i in range(30)]).to(device)
         output, auxiliary = model.output_and_auxiliary(batch)
         loss = model.loss(output, batch.y)
         if auxiliary is not None:
             loss = loss + auxiliary
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         gradients = [p.grad for p in model.parameters() if p.grad is not None]
         hashes[f"network {arch}"] = digest([loss, *gradients])
     return hashes

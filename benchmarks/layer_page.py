@@ -1,14 +1,14 @@
 """Write the table of tokens of docs/pyg.md from the registered layers.
 
-python benchmarks/layer_page.py
+python -m benchmarks.layer_page
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from common import write_tables
-from haarpool.experiments.document import markdown_table
+from benchmarks.common import write_tables
+from haarpool.comparison.document import markdown_table
 from haarpool.nn.strings.registry import registered_layers
 
 PAGES = (Path("docs/pyg.md"),)
@@ -30,6 +30,7 @@ def make_tables() -> dict[str, str]:
 
 
 def main() -> None:
+    """Write the table."""
     write_tables(make_tables(), PAGES)
 
 

@@ -1,6 +1,6 @@
 """Compare settings by their validation scores: how the preset "best" is chosen.
 
-    HAARPOOL_DATA=... python benchmarks/presets.py [--processes 2] [--only NAME ...] [--rank]
+    HAARPOOL_DATA=... python -m benchmarks.presets [--processes 2] [--only NAME ...] [--rank]
 
 Each candidate is trained on ten datasets, five splits each, all candidates on the same splits.
 Candidates are ranked on each dataset by their mean validation score, and chosen by their mean rank.
@@ -30,11 +30,12 @@ import torch
 from scipy.stats import rankdata
 from torch import Tensor
 
-from chemprop_peer import TARGETS
-from common import new_parser, train_missing
+from benchmarks.chemprop_peer import TARGETS
+from benchmarks.common import new_parser, train_missing
+from haarpool.comparison.learners import Line
+from haarpool.comparison.lines import read_lines
 from haarpool.datasets import read_graphs
 from haarpool.datasets.graphs import Graphs
-from haarpool.experiments.lines import Line, read_lines
 from haarpool.tasks import SCORES
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
@@ -100,7 +101,7 @@ def train(name: str, candidate: str, split: int) -> list[Line]:
     config = RunConfig(**settings, monitor="last", threads=1, repeats=SPLITS)
     group = ProcessGroup(device=find_device("auto"))
     run = start_run(graphs, config, group, progress=False)
-    start, trainer = time.perf_counter(), run.trainer(split)
+    start, trainer = time.perf_counter(), Trainer(run, split)
     outputs = []
     while not trainer.progress.is_complete(config):
         trainer.run_epoch(lambda: None)
@@ -161,6 +162,7 @@ def ranks(lines: Iterable[Line]) -> list[tuple[float, str, dict[str, float]]]:
 
 
 def main() -> None:
+    """Train what is missing, and print the ranks."""
     parser = new_parser(__doc__, "presets.jsonl")
     parser.add_argument("--only", nargs="*", default=list(CANDIDATES), metavar="NAME")
     parser.add_argument("--datasets", nargs="*", default=list(DATASETS), metavar="NAME")

@@ -1,8 +1,8 @@
 """Write the tables of docs/speed.md.
 
-    python benchmarks/speed_page.py
+    python -m benchmarks.speed_page
 
-Everything is made from the files of `haarpool bench` in results/.
+Everything is made from the files of `python -m benchmarks` in results/.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from common import RESULTS, write_tables
-from haarpool._numbers import three_digits
-from haarpool.bench.layers import MODES
-from haarpool.experiments.document import markdown_table
-from haarpool.experiments.lines import Line
-from haarpool.experiments.speed import Benchmark
+from benchmarks import RESULTS
+from benchmarks.common import write_tables
+from benchmarks.layers import MODES
+from benchmarks.results import Benchmark, JsonLine
+from haarpool._numbers import DASH
+from haarpool.comparison.document import markdown_table
 
 PAGES = (Path("docs/speed.md"),)
 TRANSFORMS = ("adjoint", "forward_transform", "compress", "expand")
@@ -42,7 +42,7 @@ MEMORY = (*HAAR.values(), "SortAggregation", "TopKPooling", "SAGPooling", "DiffP
 WAYS = {"captured": "captured, as `haarpool train` does", "plain": "plain"}
 
 
-def find(measured: Benchmark, part: str, key: str, **case: object) -> dict[Any, Line]:
+def find(measured: Benchmark, part: str, key: str, **case: object) -> dict[Any, JsonLine]:
     """Return the lines of a part that have a value, by one key of their cases."""
     lines = measured.find(part, key, **case)
     return {name: line for name, line in lines.items() if line["value"] is not None}
@@ -122,7 +122,8 @@ def host_sentence(results: Path) -> str:
     kinds = ("HaarPooling, haar", "HaarPooling, haar, new batch")
     same, new = (ratios[f"{k}, 30 nodes, forward + backward, over index_add_"] for k in kinds)
     return (
-        "Without a GPU the time of the host can be measured alone (`benchmarks/host_time.py`):\n"
+        "Without a GPU the time of the host can be measured alone "
+        "(`python -m benchmarks --only host_time`):\n"
         f"forward and backward of HaarPooling take {same:.1f} times as long as those of "
         f"`index_add_`\non three nodes, and {new:.1f} times with a new batch."
     )
@@ -134,12 +135,20 @@ def growth_sentence(measured: Benchmark) -> str:
     return f"Time of `adjoint` grows with nodes^{line['value']:.2f} ({line['name']})."
 
 
-def ms(line: Line) -> str:
+def three_digits(value: float | None, least: int = 2) -> str:
+    """Format a positive number with about three digits, with `least` decimals below 1."""
+    if value is None:
+        return DASH
+    decimals = least if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:,.{decimals}f}"
+
+
+def ms(line: JsonLine) -> str:
     """Format the median time of a line."""
     return three_digits(line["median_ms"], least=3)
 
 
-def us(line: Line) -> str:
+def us(line: JsonLine) -> str:
     """Format the median time of a line in microseconds."""
     return f"{1000 * line['median_ms']:,.0f}"
 
@@ -163,6 +172,7 @@ def make_tables(results: Path) -> dict[str, str]:
 
 
 def main() -> None:
+    """Write the tables."""
     write_tables(make_tables(RESULTS), PAGES)
 
 

@@ -1,6 +1,6 @@
 """Time `haarpool train` and `chemprop train` on tables of molecules, one after the other.
 
-    HAARPOOL_DATA=... python benchmarks/training_time.py --chemprop chemprop-env/bin/chemprop
+    HAARPOOL_DATA=... python -m benchmarks.training_time --chemprop chemprop-env/bin/chemprop
         [--out results/training_time.json] [--rounds 2] [--threads 2]
 
 Both commands start from the table and train one network on the processor, with their default
@@ -18,9 +18,10 @@ from typing import Any
 
 import torch
 
-from chemprop_peer import TARGETS, Job, Machine, read_molecules, versions
-from chemprop_peer import train as train_chemprop
-from common import new_parser, run_haarpool
+from benchmarks.chemprop_peer import TARGETS, Job, Machine, read_molecules, versions
+from benchmarks.chemprop_peer import train as train_chemprop
+from benchmarks.common import new_parser
+from benchmarks.measure import run_haarpool
 from haarpool._files import write_text
 from haarpool.datasets.splits import make_splits
 
@@ -44,6 +45,7 @@ def time_chemprop(dataset: str, machine: Machine) -> float:
 
 
 def main() -> None:
+    """Run both commands on each dataset, and write their times."""
     parser = new_parser(__doc__, "training_time.json")
     parser.add_argument("--chemprop", type=Path, required=True, help="executable of chemprop")
     parser.add_argument("--rounds", type=int, default=2)

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from haarpool.cli import run_safely
+from haarpool.cli.flags import comma_separated
+from haarpool.cli.parser import add_root
 from haarpool.cli.terminal import progress_option
 from haarpool.comparison.runner import run_table
 from haarpool.comparison.table import REPEATS
@@ -51,7 +53,7 @@ def make_parser() -> ArgumentParser:
         "--jobs", type=int, default=1, metavar="N", help="processes, one thread each (default: 1)"
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, ... (default: auto)")
-    parser.add_argument("--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)")
+    add_root(parser)
     parser.add_argument(
         "--results",
         metavar="DIR",
@@ -120,7 +122,7 @@ def _check_alone(arguments: Namespace) -> None:
 def _selected_table(arguments: Namespace) -> PaperTable:
     table = find_table(arguments.table)
     texts = (arguments.dataset, arguments.method, arguments.protocol)
-    datasets, methods, protocols = map(_names, texts)
+    datasets, methods, protocols = map(comma_separated, texts)
     if arguments.quick:
         table = table.shortened()
         datasets, methods = datasets or table.datasets[:1], methods or list(table.quick)
@@ -130,11 +132,11 @@ def _selected_table(arguments: Namespace) -> PaperTable:
 
 def _measure_speed(folder: Path, arguments: Namespace) -> None:
     """Run the parts of the benchmarks that have no lines yet for this kind of device."""
-    from haarpool.bench.measure import BenchOptions
-    from haarpool.bench.results import describe_machine, read_json
-    from haarpool.bench.runner import results_path, run_parts
+    from benchmarks.measure import BenchOptions
+    from benchmarks.results import Benchmark, describe_machine, read_json
+    from benchmarks.runner import results_path, run_parts
     from haarpool.training.devices import find_device
-    from paper.speed import PARTS, Benchmark
+    from paper.speed import PARTS
 
     options = BenchOptions(find_device(arguments.device), arguments.quick)
     path = results_path(folder, options)
@@ -183,10 +185,6 @@ def _train(table: PaperTable, folder: Path, arguments: Namespace) -> int:
         print("try failed trials again with --retry")
     failed: int = summary.failed
     return failed
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 if __name__ == "__main__":

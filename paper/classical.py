@@ -30,22 +30,22 @@ Candidates = list[tuple[dict[str, Any], Any]]  # parameters and the model with t
 class RegressionLearner(Learner):
     """Trains one of `regressions` on one of `FEATURES`: the rows of QM7 without networks."""
 
-    def __post_init__(self) -> None:
-        """Compute the features."""
-        assert self.graphs.targets is not None
-        self.model, features = self.cell.settings["model"], self.cell.settings["features"]
-        self.x, self.y = FEATURES[features](self.graphs), self.graphs.targets[:, 0]
+    @cached_property
+    def features(self) -> Floats:
+        """Features of all graphs."""
+        return FEATURES[self.cell.settings["features"]](self.graphs)
 
     def train(self, seed: int, splits: list[Split], checkpoints: Checkpoints) -> Line:
         """Train on a split; errors are mean absolute errors."""
-        split, x, y = splits[seed], self.x, self.y
+        assert self.graphs.targets is not None
+        split, x, y = splits[seed], self.features, self.graphs.targets[:, 0]
 
         def score(model: Any, part: Ints) -> float:
             return float(np.abs(model.predict(x[part]) - y[part]).mean())
 
         fitted = (
             (parameters, model.fit(x[split.train], y[split.train]))
-            for parameters, model in regressions(seed)[self.model]
+            for parameters, model in regressions(seed)[self.cell.settings["model"]]
         )
         scored = [(score(m, split.validation), score(m, split.test), p) for p, m in fitted]
         validation, test, parameters = min(scored, key=lambda one: one[0])
@@ -63,11 +63,6 @@ class CsmLearner(Learner):
     The settings of the cell are "subgraph_size", k, and "minutes", the longest time for the kernel:
     if it would take longer, an error says so soon.
     """
-
-    def __post_init__(self) -> None:
-        """Read the settings."""
-        self.subgraph_size: int = self.cell.settings["subgraph_size"]
-        self.minutes: float = self.cell.settings["minutes"]
 
     def train(self, seed: int, splits: list[Split], checkpoints: Checkpoints) -> Line:
         """Train on a split; scores are accuracies."""
@@ -93,21 +88,21 @@ class CsmLearner(Learner):
     def kernel(self) -> Floats | HaarPoolError:
         """(G, G) kernel matrix with ones on its diagonal, or why there is none."""
         graphs, kernels = self.graphs, import_extra("grakel.kernels", "paper")
-        matching = kernels.SubgraphMatching(k=self.subgraph_size)
+        matching = kernels.SubgraphMatching(k=self.cell.settings["subgraph_size"])
         matching.initialize()
         inputs = [as_grakel(graphs, g) for g in range(len(graphs))]
         rows, columns = np.triu_indices(len(graphs))
         # In random order, so that the time of the first pairs tells the time of all.
         order = np.random.default_rng(0).permutation(len(rows))
         kernel: Floats = np.zeros((len(graphs), len(graphs)))
-        start = time.perf_counter()
+        start, minutes = time.perf_counter(), self.cell.settings["minutes"]
         for n, pair in enumerate(order.tolist(), 1):
             i, j = int(rows[pair]), int(columns[pair])
             kernel[i, j] = kernel[j, i] = matching.pairwise_operation(inputs[i], inputs[j])
             seconds = time.perf_counter() - start
-            if seconds > WAIT and seconds / n * len(order) > 60 * self.minutes:
+            if seconds > WAIT and seconds / n * len(order) > 60 * minutes:
                 return HaarPoolError(
-                    f"a kernel matrix within {self.minutes:g} minutes",
+                    f"a kernel matrix within {minutes:g} minutes",
                     f"{seconds / n * len(order) / 3600:.1f} hours, by its first {n:,} pairs of "
                     "graphs",
                     "allow more minutes",

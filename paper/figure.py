@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from haarpool._files import atomic_write
-from haarpool.comparison.lines import Line
+from haarpool.comparison.learners import Line
 
 PANELS = {"train_loss": "training loss", "validation": "validation MAE [kcal/mol]"}
 

@@ -15,8 +15,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from statistics import mean
 
-from benchmarks.common import RESULTS, write_tables
-
+from benchmarks import RESULTS
+from benchmarks.common import write_tables
 from haarpool._numbers import DASH, fixed
 from haarpool.comparison.document import markdown_table
 from haarpool.comparison.report import predicts_one_class
@@ -87,18 +87,18 @@ def reproduction_table(experiments: Sequence[Experiment]) -> str:
         ["", "published", "measured", "95 % interval", "verdict", "best peer", "our best network"]
     ]
     for one in experiments:
-        value, published = one.measured(one.reference), one.published(one.reference)
+        value = one.measured(one.reference)
         interval = result = DASH
         if value:
             interval = " to ".join(map(fixed, value.interval))
-            result = verdict(value, published, one.sign)
+            result = verdict(value, one.target, one.sign)
         texts = []
         for method in (one.best_peer(), one.best_of_ours()):
             title = one.methods[method].title.removeprefix("haarpool, ") if method else ""
             texts.append(f"{spread(one.measured(method))}, {title}" if method else DASH)
         unit = "%" if SCORES[one.metric].is_share else SCORES[one.metric].short
         rows.append(
-            [f"{one.name}, {unit}", str(published), spread(value), interval, result, *texts]
+            [f"{one.name}, {unit}", str(one.target), spread(value), interval, result, *texts]
         )
     return markdown_table(rows)
 
@@ -108,7 +108,7 @@ def ours_against_published(experiments: Sequence[Experiment]) -> str:
     found = defaultdict(list)
     for one in experiments:
         if method := one.best_of_ours():
-            result = verdict(one.measured(method), one.published(one.reference), one.sign)
+            result = verdict(one.result(method), one.target, one.sign)
             found[PHRASES[result]].append(one.name)
     parts = [f"{x} {', '.join(found[x])}" for x in dict.fromkeys(PHRASES.values()) if found[x]]
     return f"Our best network beside the published numbers: {'; '.join(parts) or 'not run yet'}."
@@ -118,9 +118,9 @@ def goal_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
     """Yield which of our goals our best networks reach, and what choosing networks adds."""
     reached, missed, gains = list[str](), list[str](), list[str]()
     for one in experiments:
-        method = one.best_of_ours()
+        method = one.best_of_ours() or ""
         for part, goal in GOALS[one.name].items() if method else ():
-            value, without = (one.measured(x, part) for x in (method, method + NO_POOLING))
+            value, without = one.result(method, part), one.measured(method + NO_POOLING, part)
             low, high = map(fixed, value.interval)
             text = f"{one.name} {part}".strip() + f" ({goal:g}): {value.mean:.1f} [{low}, {high}]"
             text += f", without pooling {without.mean:.1f}" if without else ""
@@ -137,13 +137,13 @@ def spread_table(experiments: Sequence[Experiment]) -> str:
     """Return the table of standard deviations of HaarPool between splits."""
     rows = [["", "± published", "± by chance", "± measured", "best of our splits", "one class"]]
     for one in experiments:
-        published, lines = one.published(one.reference), one.lines(one.reference)
+        lines = one.lines(one.reference)
         if one.table.name != "table1" or len(lines) < 2:
             continue
-        value, best = one.measured(one.reference), max(line["value"] for line in lines)
-        chance = chance_deviation(published.value / 100, lines[0]["sizes"])
+        value, best = one.result(one.reference), max(line["value"] for line in lines)
+        chance = chance_deviation(one.target.value / 100, lines[0]["sizes"])
         constant = sum(predicts_one_class(line) for line in lines)
-        numbers = (published.std, 100 * chance, value.std, 100 * best)
+        numbers = (one.target.std, 100 * chance, value.std, 100 * best)
         rows.append([one.dataset, *(f"{x:.1f}" for x in numbers), f"{constant} of {len(lines)}"])
     return markdown_table(rows)
 
@@ -215,16 +215,17 @@ def pooling_lines(experiments: Sequence[Experiment]) -> Iterator[str]:
         texts = [f"{name} {with_interval(gain)}" for name, gain in gains.items()]
         yield f"- {title}: {'; '.join(texts) or 'not run yet'}."
     for one in experiments:
-        best, parts = one.best_of_ours(), [part for part in GOALS[one.name] if part]
-        gains = {part: one.gain(best, best + NO_POOLING, part) for part in parts if best}
-        texts = [f"{part} {with_interval(gain)}" for part, gain in gains.items() if gain]
-        if texts:
+        if not (best := one.best_of_ours()):
+            continue
+        parts = filter(None, GOALS[one.name])
+        pairs = ((part, one.gain(best, best + NO_POOLING, part)) for part in parts)
+        if texts := [f"{part} {with_interval(gain)}" for part, gain in pairs if gain]:
             yield f"- {one.name}, {one.methods[best].title}, apart for {'; '.join(texts)}."
 
 
 def pooling_gains(experiments: Sequence[Experiment]) -> dict[str, dict[str, Estimate]]:
     """Return what pooling adds, by method and dataset."""
-    gains = defaultdict(dict)
+    gains: dict[str, dict[str, Estimate]] = defaultdict(dict)
     for one in experiments:
         pairs = {name: name + NO_POOLING for name in one.cells} | {one.reference: "sum"}
         for method, other in pairs.items():
@@ -314,7 +315,7 @@ def methods_table(experiments: Sequence[Experiment]) -> str:
         ["HaarPool, published", *(str(one.published(reference)) for one in table1)],
         ["HaarPool, measured", *(spread(one.measured(reference)) for one in table1)],
     ]
-    peers, own = table1[0].peers, own_recipes(table1[0])
+    peers, own = table1[0].peers, list(own_recipes(table1[0]))
     ours = [DEFAULT + NO_POOLING, DEFAULT]
     if all(one.complete(MIXTURE) for one in table1):
         ours += [MIXTURE + NO_POOLING, MIXTURE]

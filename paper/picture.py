@@ -6,11 +6,12 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
@@ -77,10 +78,11 @@ def draw_scores(rows: Sequence[FigureRow], path: Path) -> None:
     """
     heights = _heights(rows)
     figure = Figure(
-        figsize=(11, 0.9 + 0.24 * (1 - heights[-1])), layout="constrained", facecolor="none"
+        figsize=(11, 0.9 + 0.24 * (1 - heights[-1])),
+        layout=ConstrainedLayoutEngine(wspace=0.03),
+        facecolor="none",
     )
     FigureCanvasAgg(figure)
-    figure.get_layout_engine().set(wspace=0.03)
     panels = figure.subplots(1, len(rows[0].points), sharey=True)
     for axes, dataset in zip(panels, rows[0].points, strict=True):
         for row, height in zip(rows, heights, strict=True):
@@ -111,8 +113,10 @@ def _heights(rows: Sequence[FigureRow]) -> list[float]:
 def _draw(axes: Axes, point: Point, height: float, colour: str) -> None:
     for value, mark, y in ((point.value, "o", height), (point.recipe, "s", height - SHIFT)):
         if value:
-            style = {"color": colour, "markersize": 5 if mark == "o" else 4, "elinewidth": 1.2}
-            axes.errorbar(value.mean, y, xerr=value.half, fmt=mark, **style)
+            axes.errorbar(
+                value.mean, y, xerr=value.half, fmt=mark, color=colour,
+                markersize=5 if mark == "o" else 4, elinewidth=1.2,
+            )  # fmt: skip
     if point.published is not None:
         axes.plot(point.published, height, "D", mfc="none", mec=colour, markersize=6)
 
@@ -130,7 +134,7 @@ def _finish(axes: Axes, dataset: str) -> None:
 
 
 def _legend(rows: Sequence[FigureRow]) -> list[Line2D]:
-    def entry(mark: str, label: str, **style: object) -> Line2D:
+    def entry(mark: str, label: str, **style: Any) -> Line2D:
         return Line2D([], [], color=INK, marker=mark, linestyle="none", label=label, **style)
 
     entries = [entry("o", "test accuracy in %, mean and 95 % interval")]

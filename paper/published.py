@@ -62,7 +62,7 @@ class Properties(NamedTuple):
         time: Time complexity.
         space: Space complexity.
         has: What is ticked, among `PROPERTY_NAMES`.
-        layer: The layer of `haarpool bench` that measures it.
+        layer: The layer of `python -m benchmarks` that measures it.
     """
 
     time: str

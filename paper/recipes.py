@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from haarpool.comparison.statistics import Estimate
 from paper.results import Experiment, spread
 
 OWN_RECIPE = "-own"  # end of the name of a row
@@ -48,9 +49,8 @@ def count_recipes(recipes: Sequence[Recipe]) -> str:
 def find_recipes(table1: Sequence[Experiment]) -> Iterator[Recipe]:
     """Yield the peers with their own recipes that have a published number."""
     for one in table1:
-        for method in own_recipes(one):
-            value, published = one.complete(method), one.published(method)
-            if published:
+        for method, value in own_recipes(one).items():
+            if published := one.published(method):
                 text = f"{peer_title(one, method)} on {one.name}, {spread(value)} instead of "
                 inside = value.contains(published.value)
                 yield Recipe(f"{text}{published}", inside, published.mark == "*")
@@ -60,16 +60,16 @@ def best_recipes(table1: Sequence[Experiment]) -> str:
     """Say which peer is the best by the recipe of its authors, for each dataset."""
     texts = []
     for one in table1:
-        values = {method: one.complete(method) for method in own_recipes(one)}
-        if values:
+        if values := own_recipes(one):
             best = max(values, key=lambda method: values[method].mean)
             texts.append(f"{one.name} {spread(values[best])}, {peer_title(one, best)}")
     return f"The best peers by these recipes, in percent: {'; '.join(texts) or 'not run yet'}"
 
 
-def own_recipes(one: Experiment) -> list[str]:
-    """Return the complete rows of peers by the recipes of their authors."""
-    return [name for name in one.cells if name.endswith(OWN_RECIPE) and one.complete(name)]
+def own_recipes(one: Experiment) -> dict[str, Estimate]:
+    """Return the complete results of peers by the recipes of their authors."""
+    names = (name for name in one.cells if name.endswith(OWN_RECIPE))
+    return {name: value for name in names if (value := one.complete(name))}
 
 
 def peer_title(one: Experiment, method: str) -> str:

@@ -74,10 +74,13 @@ class Experiment:
         """Return the lines of a method."""
         return self.report.ok(self.dataset, method, self.protocol)
 
+    def result(self, method: str, part: str = "") -> Estimate:
+        """Return the result of a method that is measured, in the units of the paper."""
+        return self.units.scaled(estimate(self.lines(method), part))
+
     def measured(self, method: str, part: str = "") -> Estimate | None:
-        """Return the result of a method in the units of the paper; None with less than 2 splits."""
-        lines = self.lines(method)
-        return self.units.scaled(estimate(lines, part)) if len(lines) > 1 else None
+        """Return the result of a method; None with less than two splits."""
+        return self.result(method, part) if len(self.lines(method)) > 1 else None
 
     def complete(self, method: str) -> Estimate | None:
         """Return the result of a method if it has all splits."""
@@ -88,6 +91,13 @@ class Experiment:
         """Return the number of the paper for a method."""
         return self.report.published(method, self.dataset)
 
+    @property
+    def target(self) -> Published:
+        """The number of the paper for HaarPool, which all datasets have."""
+        published = self.published(self.reference)
+        assert published is not None
+        return published
+
     def most_splits(self, methods: Iterable[str]) -> list[str]:
         """Return the methods that have the most splits."""
         counts = {method: len(self.lines(method)) for method in methods}
@@ -96,8 +106,8 @@ class Experiment:
 
     def best_peer(self) -> str | None:
         """Return the peer with the best mean test score, of those with the most splits."""
-        peers = {peer: self.measured(peer) for peer in self.most_splits(self.peers)}
-        return max(peers, key=lambda peer: self.sign * peers[peer].mean, default=None)
+        peers = {peer: self.sign * self.result(peer).mean for peer in self.most_splits(self.peers)}
+        return max(peers, key=peers.__getitem__, default=None)
 
     def best_of_ours(self) -> str | None:
         """Return the first of `OUR_BEST` that is measured; no result chooses it."""
@@ -120,7 +130,8 @@ class Experiment:
 
 def is_peer(cell: Cell, haarpool: Cell) -> bool:
     """Return whether a cell has the network and training of HaarPool, with another pooling."""
-    if cell.learner is not NetworkLearner or "HP" in cell.settings["arch"].split("-"):
+    is_network = issubclass(cell.learner, NetworkLearner)
+    if not is_network or "HP" in cell.settings["arch"].split("-"):
         return False
     own, others = (
         {name: value for name, value in one.settings.items() if name not in PEER_SETTINGS}

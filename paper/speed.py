@@ -1,28 +1,26 @@
-"""The timing figure and the property table of the paper, from the files of `haarpool bench`."""
+"""The timing figure and the property table of the paper, from files of `python -m benchmarks`."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.results import Benchmark
 from haarpool._numbers import DASH
 from haarpool.comparison.document import Grid, Part
-from haarpool.errors import HaarPoolError
 from paper.published import PROPERTIES, PROPERTY_NAMES
 
-PARTS = ("timing", "growth", "memory")  # of `haarpool bench`
+PARTS = ("timing", "growth", "memory")  # of `python -m benchmarks`
 MODES = ("forward", "forward + backward")
 OVERHEAD = "overhead"
 MIN_GROWTH = 1.5  # from the smallest to the largest size; below it an exponent is noise
 TIMING_TEXT = (
     "One pooling layer on a minibatch of 50 random graphs with 10 % density and 64 features: "
     "median time of a call in ms. Chains are computed before, once per dataset; "
-    "`haarpool bench` measures them apart. –: left out, because a call takes seconds or too much "
-    "memory, or not measured."
+    "`python -m benchmarks` measures them apart. –: left out, because a call takes seconds or too "
+    "much memory, or not measured."
 )
 PROPERTY_TEXT = (
     "The complexities are those that the paper prints. Below them are measured exponents e, "
@@ -46,88 +44,27 @@ LAYER_TEXT = (
 )
 
 
-class Benchmark(NamedTuple):
-    """A file of `haarpool bench`.
+def times(measured: Benchmark, mode: str, layer: str) -> dict[int, float | None]:
+    """Return median times of a layer in ms by number of nodes; None if it was left out."""
+    lines = measured.find("timing", "nodes", layer=layer, mode=mode, way="eager")
+    return {nodes: line["median_ms"] for nodes, line in lines.items()}
 
-    Attributes:
-        path: The file.
-        device: What was measured on.
-        lines: Its lines.
-    """
 
-    path: Path
-    device: str
-    lines: Sequence[Mapping[str, Any]]
-
-    @classmethod
-    def read(cls, path: Path) -> Benchmark:
-        """Read a file."""
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            machine, lines = content["machine"], content["lines"]
-            cores = f"{machine['processor']}, {machine['cores']} cores"
-            return cls(path, machine.get("gpu") or cores, [_read_line(line) for line in lines])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise HaarPoolError(
-                "a file of `haarpool bench`", f"{path} ({error})", "measure again, or remove it"
-            ) from error
-
-    @property
-    def parts(self) -> set[str]:
-        """Parts of `haarpool bench` that were measured; the line of one that failed has no case."""
-        return {line["part"] for line in self.lines if line["case"]}
-
-    @property
-    def layers(self) -> list[str]:
-        """The pooling layers that were timed."""
-        return list(self.find("timing", "layer"))
-
-    def find(self, part: str, key: str, **case: object) -> dict[Any, Mapping[str, Any]]:
-        """Return the lines of a part by one key of their cases.
-
-        Args:
-            part: The part.
-            key: The key.
-            **case: What others must be.
-        """
-        return {
-            line["case"][key]: line
-            for line in self.lines
-            if line["part"] == part
-            and key in line["case"]
-            and all(line["case"].get(name) == value for name, value in case.items())
-        }
-
-    def times(self, mode: str, layer: str) -> dict[int, float | None]:
-        """Return median times of a layer in ms by number of nodes; None if it was left out."""
-        lines = self.find("timing", "nodes", layer=layer, mode=mode, way="eager")
-        return {nodes: line["median_ms"] for nodes, line in lines.items()}
-
-    def properties(self, layer: str) -> list[str]:
-        """Return the exponents of time and memory, and the memory at the largest size."""
-        lines = self.find("memory", "nodes", layer=layer)  # in multiples of the input
-        memory = {nodes: line["value"] for nodes, line in lines.items()}
-        # The size of the input is proportional to the number of nodes.
-        peaks = {nodes: value and nodes * value for nodes, value in memory.items()}
-        largest = memory[max(memory)] if memory else None
-        return [exponent(self.times("forward", layer)), exponent(peaks), _number(largest)]
+def properties(measured: Benchmark, layer: str) -> list[str]:
+    """Return the exponents of time and memory, and the memory at the largest size."""
+    lines = measured.find("memory", "nodes", layer=layer)  # in multiples of the input
+    memory = {nodes: line["value"] for nodes, line in lines.items()}
+    # The size of the input is proportional to the number of nodes.
+    peaks = {nodes: value and nodes * value for nodes, value in memory.items()}
+    largest = memory[max(memory)] if memory else None
+    return [exponent(times(measured, "forward", layer)), exponent(peaks), _number(largest)]
 
 
 def read_benchmarks(folder: Path, *, quick: bool = False) -> list[Benchmark]:
-    """Read the files of `haarpool bench` in a folder that have the timing part."""
+    """Read the files of `python -m benchmarks` in a folder that have the timing part."""
     paths = sorted(folder.glob("bench-*.json"))
     chosen = [Benchmark.read(path) for path in paths if path.stem.endswith("-quick") == quick]
     return [one for one in chosen if "timing" in one.parts]
-
-
-def _read_line(line: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a line whose values have the types that the report reads."""
-    case = dict(line["case"])
-    if "layer" in case:
-        case |= {"layer": str(case["layer"]), "nodes": int(case["nodes"])}
-    numbers = {"value": line["value"], "median_ms": line.get("median_ms")}
-    floats = {name: None if one is None else float(one) for name, one in numbers.items()}
-    return {**line, "part": str(line["part"]), "case": case, **floats}
 
 
 def exponent(values: Mapping[int, float | None]) -> str:
@@ -161,9 +98,9 @@ def speed_parts(benchmarks: Sequence[Benchmark]) -> Iterator[Part]:
         if one.path.with_suffix(".png").exists():
             yield f"![Benchmarks on {one.device}]({one.path.stem}.png)"
         for mode in MODES:
-            times = {layer: one.times(mode, layer) for layer in one.layers}
-            sizes = sorted({nodes for layer in times.values() for nodes in layer})
-            rows = [[name, *(_ms(layer.get(n)) for n in sizes)] for name, layer in times.items()]
+            layers = {name: times(one, mode, name) for name in one.find("timing", "layer")}
+            sizes = sorted({nodes for layer in layers.values() for nodes in layer})
+            rows = [[name, *(_ms(layer.get(n)) for n in sizes)] for name, layer in layers.items()]
             header = ["Layer", *(f"{n} nodes" for n in sizes)]
             yield Grid(f"{mode}, ms, {one.device}.", header, rows)
     yield "## Properties of pooling methods"
@@ -177,7 +114,7 @@ def speed_parts(benchmarks: Sequence[Benchmark]) -> Iterator[Part]:
     yield Grid("Properties of pooling methods, as published.", header, rows)
     for one in benchmarks:
         rows = [
-            [name, paper.layer, *one.properties(paper.layer)] for name, paper in PROPERTIES.items()
+            [name, paper.layer, *properties(one, paper.layer)] for name, paper in PROPERTIES.items()
         ]
         header = ["Method", "Layer", "e of time", "e of memory", "Memory"]
         yield Grid(f"Measured on {one.device}.", header, rows)

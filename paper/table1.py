@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import ceil
 from typing import Any
 
-from haarpool.comparison.learners import NetworkLearner
+from haarpool.comparison.learners import Learner, NetworkLearner
 from haarpool.comparison.table import Cell
 from haarpool.nn import HaarNetArchitecture
 from haarpool.training.presets import BEST, preset
@@ -151,7 +151,11 @@ ORDER = (
     (DATASETS, "best-mixture-no-pooling"),
     (DATASETS, "best-nested best-nested-no-pooling"),
 )  # fmt: skip
-LEARNERS = {"best-mixture": MixtureLearner, "best-nested": NestedLearner, "csm": CsmLearner}
+LEARNERS: Mapping[str, type[Learner]] = {
+    "best-mixture": MixtureLearner,
+    "best-nested": NestedLearner,
+    "csm": CsmLearner,
+}
 
 
 def _settings(dataset: str) -> dict[str, dict[str, Any]]:

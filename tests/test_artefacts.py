@@ -16,11 +16,12 @@ from numpy.testing import assert_allclose
 
 import haarpool as hp
 from haarpool.chains.recipe import Recipe, with_options
+from haarpool.comparison.lines import ResultLines, current_lines
 from haarpool.data import ChainData
-from haarpool.experiments.lines import ResultLines, current_lines
-from haarpool.experiments.table import find_table
 from helpers.commands import HAARPOOL, run_main, run_process
 from helpers.tolerances import LOOSER, close
+from paper import __main__ as paper
+from paper.tables import find_table
 
 FOLDER = Path(__file__).parent / "artefacts"
 VERSIONS = sorted(path.name for path in FOLDER.iterdir() if (path / "expected.json").exists())
@@ -167,7 +168,7 @@ def test_lines_count_and_are_reported(old):
     lines = ResultLines(old / "lines", "table1").read()
     assert len(lines) == 18
     assert len(current_lines(find_table("table1"), lines)) == 18
-    run_main("reproduce", "--report", "--results", "lines")
+    run_main("--report", "--results", "lines", main=paper.main)
     page = (old / "lines" / "README.md").read_text()
     values = [line["value"] for line in lines if line["method"] == "haarpool"]
     assert f"{100 * np.mean(values):.1f} ± {100 * np.std(values, ddof=1):.1f}" in page

@@ -9,7 +9,7 @@ import grimp
 import pytest
 from PIL import Image
 
-from haarpool.experiments.report import write_report
+from paper.report import write_report
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
@@ -66,7 +66,7 @@ def test_report_is_that_of_the_results(tmp_path):
 
 
 def test_tables_of_scores_are_those_of_the_results():
-    from default_scores import PAGES, make_tables
+    from benchmarks.default_scores import PAGES, make_tables
 
     results = ROOT / "results"
     assert_pages_have(
@@ -75,8 +75,8 @@ def test_tables_of_scores_are_those_of_the_results():
 
 
 def test_tables_and_figure_of_the_paper_are_those_of_the_results():
-    from paper_figure import digest
-    from paper_page import FIGURE, PAGES, figure_rows, make_tables, read_experiments
+    from paper.page import FIGURE, PAGES, figure_rows, make_tables, read_experiments
+    from paper.picture import digest
 
     results = ROOT / "results"
     assert_pages_have(make_tables(results), PAGES)
@@ -87,12 +87,12 @@ def test_tables_and_figure_of_the_paper_are_those_of_the_results():
 
 
 def test_tables_of_speed_are_those_of_the_results():
-    from speed_page import PAGES, make_tables
+    from benchmarks.speed_page import PAGES, make_tables
 
     assert_pages_have(make_tables(ROOT / "results"), PAGES)
 
 
 def test_table_of_tokens_is_that_of_the_registry():
-    from layer_page import PAGES, make_tables
+    from benchmarks.layer_page import PAGES, make_tables
 
     assert_pages_have(make_tables(), PAGES)

@@ -38,9 +38,6 @@ Arrays = dict[str, NDArray[np.generic]]
 def atomic_write(path: str | PathLike[str]) -> Iterator[Path]:
     """Write a file atomically: readers see the old file or the complete new one.
 
-    Args:
-        path: The file to write.
-
     Yields:
         A temporary path in the same folder. It is renamed to `path` at the end, or deleted after
         an error.

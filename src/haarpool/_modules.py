@@ -9,9 +9,6 @@ from pkgutil import iter_modules
 def module_names(package: str) -> list[str]:
     """Return the names of the modules of a package but private ones, without importing it.
 
-    Args:
-        package: The package.
-
     Example:
         >>> module_names("haarpool.tasks")
         ['classification', 'multilabel', 'regression']

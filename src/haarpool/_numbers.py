@@ -11,10 +11,7 @@ DASH = "–"  # in place of a number that is not there
 def fixed(value: float, decimals: int = 1, sign: str = "") -> str:
     """Format a number with fixed decimals; zero has no sign, and NaN is a dash.
 
-    Args:
-        value: The number.
-        decimals: Number of decimals.
-        sign: "+" shows the sign of positive numbers.
+    The sign "+" shows that of positive numbers, too.
 
     Example:
         >>> [fixed(value, sign="+") for value in (1234.56, -0.04, -0.06, float("nan"))]
@@ -27,13 +24,7 @@ def fixed(value: float, decimals: int = 1, sign: str = "") -> str:
 
 
 def mean_and_std(mean: float, std: float | None, decimals: int = 1, mark: str = "") -> str:
-    """Format a mean and its standard deviation.
-
-    Args:
-        mean: The mean.
-        std: The standard deviation; NaN is a dash, and None leaves it out.
-        decimals: Number of decimals of both.
-        mark: Text behind the mean.
+    """Format a mean, with a mark behind it, and its standard deviation if there is one.
 
     Example:
         >>> mean_and_std(85.04, 4.93), mean_and_std(0.85, None, 2, "*")
@@ -43,29 +34,10 @@ def mean_and_std(mean: float, std: float | None, decimals: int = 1, mark: str = 
     return f"{fixed(mean, decimals)}{mark}{spread}"
 
 
-def three_digits(value: float | None, least: int = 2) -> str:
-    """Format a positive number with about three digits.
-
-    Args:
-        value: The number; None is a dash.
-        least: Number of decimals below 1.
-
-    Example:
-        >>> [three_digits(value) for value in (0.5, 9.0, 11.0, 3635.1, None)]
-        ['0.50', '9.00', '11.0', '3,635', '–']
-    """
-    if value is None:
-        return DASH
-    decimals = least if value < 1 else 2 if value < 10 else 1 if value < 100 else 0
-    return f"{value:,.{decimals}f}"
-
-
 def as_json(value: Any, digits: int = 17) -> Any:
     """Return a value that JSON can hold: null for numbers that are not finite.
 
-    Args:
-        value: A number, text, or list or mapping of such values.
-        digits: Number of significant digits; all by default.
+    By default, numbers have all their significant digits.
 
     Example:
         >>> as_json({"r2": float("nan"), "ms": (0.123456789,)}, digits=3)

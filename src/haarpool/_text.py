@@ -12,11 +12,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udff
 
 
 def shorten(names: Sequence[str], most: int = 10) -> str:
-    """List names for a message, the first ones if there are many.
-
-    Args:
-        names: The names.
-        most: Number of names that are listed.
+    """List names for a message, at most the first `most`.
 
     Example:
         >>> shorten(["a", "b", "c"]), shorten(["a", "b", "c"], most=1)
@@ -27,11 +23,7 @@ def shorten(names: Sequence[str], most: int = 10) -> str:
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""Return a text with control characters as escapes.
-
-    Args:
-        text: The text.
-        keep: Control characters that stay.
+    r"""Return a text with control characters as escapes, but those to keep.
 
     Example:
         >>> print(printable("\x1b[31mred\x1b[0m, für Ωmega\n"))
@@ -45,12 +37,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def count(amount: int, singular: str, plural: str = "") -> str:
-    """Format an amount of something.
-
-    Args:
-        amount: How many.
-        singular: Word for one of them.
-        plural: Word for several; by default the singular with an s.
+    """Format an amount of something; the plural is the singular with an s by default.
 
     Example:
         >>> count(1, "value"), count(2, "class", "classes")
@@ -65,9 +52,6 @@ def safe_cells(cells: Iterable[Any]) -> list[Any]:
     Text that starts with =, +, -, @, a tab or a carriage return gets an apostrophe in front, unless
     it is a number or a single character. So does such text behind apostrophes: no two texts become
     the same.
-
-    Args:
-        cells: Text and numbers.
 
     Example:
         >>> safe_cells(["=HYPERLINK(A1)", "@me", "-1", "-C", "+", "a=b", -0.5])

@@ -61,17 +61,14 @@ def real_number(
         haarpool.errors.HaarPoolError: expected dropout in [0, 1), got 1.5; pass a number
     """
     is_real = isinstance(value, Real) and not isinstance(value, bool)
-    limits = (minimum, maximum, includes_minimum, includes_maximum)
-    if not is_real or not _inside(float(value), *limits):
+    number = float(value) if is_real else float("nan")  # NaN is in no interval
+    above = number >= minimum if includes_minimum else number > minimum
+    below = number <= maximum if includes_maximum else number < maximum
+    if not (above and below):
         left, right = "[" if includes_minimum else "(", "]" if includes_maximum else ")"
         interval = f"in {left}{minimum:g}, {maximum:g}{right}"
         raise HaarPoolError(interval, f"{value!r}", remedy, parameter=name, **values)
-    return float(value)
-
-
-def _inside(value: float, low: float, high: float, with_low: bool, with_high: bool) -> bool:
-    above = value >= low if with_low else value > low
-    return above and (value <= high if with_high else value < high)
+    return number
 
 
 def choice(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:

@@ -120,17 +120,14 @@ class ChainData(Data):  # type: ignore[misc]
             chain: A chain of this graph. If it does not know its graph, it gets that of `data`.
         """
         cls = type(data) if isinstance(data, ChainData) else ChainData
-        overridden = [
-            name
-            for name in ("__inc__", "__cat_dim__")
-            if getattr(type(data), name) is not getattr(Data, name)
-        ]
-        if overridden and not isinstance(data, ChainData):
-            raise HaarPoolError(
-                "a Data, or a subclass of ChainData",
-                f"{type(data).__name__}, whose {overridden[0]} would be lost",
-                f"derive {type(data).__name__} from haarpool.data.ChainData",
-            )
+        for name in ("__inc__", "__cat_dim__"):
+            is_overridden = getattr(type(data), name) is not getattr(Data, name)
+            if is_overridden and not isinstance(data, ChainData):
+                raise HaarPoolError(
+                    "a Data, or a subclass of ChainData",
+                    f"{type(data).__name__}, whose {name} would be lost",
+                    f"derive {type(data).__name__} from haarpool.data.ChainData",
+                )
         chain = _add_graph(chain, data)
         attributes = {key: value for key, value in data.to_dict().items() if not is_chain_key(key)}
         if data.x is None:
@@ -228,20 +225,11 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         return self.add(data, self.build(data))
 
     def add(self, data: Data, chain: Chain) -> ChainData:
-        """Add an existing chain to a graph.
-
-        Args:
-            data: The graph.
-            chain: A chain of this graph.
-        """
+        """Add an existing chain of a graph to it."""
         return ChainData.from_chain(data, chain)
 
     def join(self, forest: Chain) -> JoinedTensors:
-        """Build the chain tensors of many graphs at once, see `joined_tensors`.
-
-        Args:
-            forest: Their chains, as `Chains.forests` returns them.
-        """
+        """Build the chain tensors of many graphs at once, from one of `Chains.forests`."""
         return joined_tensors(forest)
 
     def build(self, data: Data) -> Chain:

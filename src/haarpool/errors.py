@@ -62,11 +62,7 @@ class HaarPoolError(ValueError):
         return start + expected, got, remedy
 
     def located(self, where: str) -> HaarPoolError:
-        """Return the same error with the place of the input in what was passed.
-
-        Args:
-            where: The place, for example "in graph 3".
-        """
+        """Return the same error with the place of the input, for example "in graph 3"."""
         expected, got, remedy = self.args
         got = f"{where} {got}"
         return HaarPoolError(expected, got, remedy, parameter=self.parameter, **self.values)
@@ -109,9 +105,6 @@ def import_extra(module: str, extra: str) -> Any:
     Args:
         module: Name of the module, for example "sklearn.cluster".
         extra: Extra of haarpool that installs the package, for example "cluster".
-
-    Returns:
-        The module.
 
     Raises:
         MissingExtraError: The package is not installed or cannot be imported.

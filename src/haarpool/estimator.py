@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any, Literal, Self
 
@@ -15,11 +15,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from haarpool._types import Domain, Floats
 from haarpool._validate import real_number
 from haarpool.datasets import as_graphs
+from haarpool.datasets.array_labels import with_labels, with_values
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import array_classes, check_targets, class_values, default_names
+from haarpool.datasets.labels import class_values
 from haarpool.datasets.splits import as_json, hold_out
 from haarpool.errors import HaarPoolError
-from haarpool.tasks import MISSING, Task, find_task
+from haarpool.tasks import MISSING, find_task
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
 from haarpool.training.results import describe_run
@@ -75,6 +76,7 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
     """The common part of both estimators."""
 
     task: str
+    _model: TrainedModel | None = None
 
     def fit(self, graphs: Any, y: Any = None) -> Self:
         """Train a network, or the members of an ensemble.
@@ -118,7 +120,7 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
             remedy = "use HaarRegressor, or pass y"  # estimators have no parameter task
             raise HaarPoolError(error.expected, error.got, remedy) from error
         if y is not None:
-            return self._with_labels(graphs, _as_labels(y, len(graphs)))
+            return with_labels(graphs, y, task)
         if graphs.task is None or graphs.task.reads_classes == task.reads_classes:
             return graphs, None
         if task.reads_classes:
@@ -128,35 +130,18 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         assert graphs.targets is not None
         names = np.array([*graphs.classes, np.nan], object)  # a missing class is -1, the last one
         numbers = np.nan_to_num(graphs.targets, nan=MISSING).astype(np.int64)
-        return _with_values(graphs, task, names[numbers]), None
-
-    def _with_labels(self, graphs: Graphs, y: NDArray[Any]) -> tuple[Graphs, str | None]:
-        """Return graphs with these labels instead of their own, as `_labelled`."""
-        dtype, task = None, find_task(self.task, 1 if y.ndim == 1 else y.shape[1])
-        if not task.reads_classes:
-            graphs = _with_values(graphs, task, y)
-        elif task.has_targets:
-            fields = task.label_fields(_zeros_and_ones(y), ("0", "1"), default_names(y.shape[1]))
-            graphs = replace(graphs, **fields)
-        else:
-            targets, classes, dtype = array_classes(y.reshape(len(graphs)))
-            graphs = replace(graphs, **task.label_fields(targets, classes))
-        if not graphs.is_labelled.any():
-            expected, remedy = "labels in y", "pass y with the labels that are known"
-            raise HaarPoolError(expected, "only missing ones (None or NaN)", remedy)
-        return graphs, dtype
+        return with_values(graphs, task, names[numbers]), None
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether the estimator is fitted; `check_is_fitted` asks this."""
-        return getattr(self, "_model", None) is not None
+        return self._model is not None
 
     @property
     def trained(self) -> TrainedModel:
         """The networks with their features, classes and scale."""
-        model: TrainedModel | None = getattr(self, "_model", None)
-        if model is None:
+        if self._model is None:
             raise NotFittedError("a fitted estimator", "one that is not fitted", "call fit first")
-        return model
+        return self._model
 
     def _predict(self, graphs: Any) -> Floats:
         return self.trained.predict(as_graphs(graphs, labels=False))
@@ -185,8 +170,7 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
     def save(self, folder: str | PathLike[str]) -> None:
         """Write a folder that `haarpool.load` and `haarpool predict` read."""
         tensors = model_tensors(self.trained)
-        config = {name: value for name, value in self._config.items() if name != "format"}
-        RunFolder.create(folder, config, self._split).write_tensors(MODEL, tensors)
+        RunFolder.create(folder, self._config, self._split).write_tensors(MODEL, tensors)
 
 
 class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
@@ -308,42 +292,6 @@ class HaarRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         return self.trained.task.score(self._predict(labelled), labelled.targets)["r2"]
 
 
-def _as_labels(y: Any, num_graphs: int) -> NDArray[Any]:
-    """Return labels as an array of shape (G,) or (G, T); NaN among text stays a missing label."""
-    labels = np.asarray(y)
-    if labels.ndim not in (1, 2) or len(labels) != num_graphs or not labels.size:
-        expected = f"{num_graphs} labels, of shape (G,) or (G, T)"
-        raise HaarPoolError(expected, f"shape {labels.shape}", "pass one row per graph")
-    if labels.dtype.kind == "U" and isinstance(y, list | tuple):
-        objects = np.asarray(y, object)
-        return objects if (objects != objects).any() else labels
-    return labels
-
-
-def _zeros_and_ones(y: NDArray[Any]) -> Floats:
-    """Return (G, T) labels, zeros and ones, or -1 where a label is None or NaN."""
-    try:
-        targets = y.astype(np.float64)
-        wrong = targets[~np.isin(targets, (0, 1)) & ~np.isnan(targets)]
-        if wrong.size:
-            raise ValueError(f"{wrong[0]:g}")
-    except (ValueError, TypeError) as error:
-        raise HaarPoolError(
-            "0, 1 or NaN as labels of several targets", f"{error}", "use one classifier per target"
-        ) from error
-    return np.nan_to_num(targets, nan=MISSING)
-
-
-def _with_values(graphs: Graphs, task: Task, y: NDArray[Any]) -> Graphs:
-    """Return graphs with these labels as values."""
-    try:
-        values = y.astype(np.float64).reshape(len(graphs), -1)
-    except (ValueError, TypeError) as error:
-        raise HaarPoolError("numbers as labels", f"{error}", "use HaarClassifier") from error
-    fields = task.label_fields(values, targets=default_names(values.shape[1]))
-    return check_targets(replace(graphs, **fields))
-
-
 def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | HaarRegressor:
     """Load the model of a run as a fitted estimator.
 
@@ -353,11 +301,11 @@ def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | Haa
     """
     folder = RunFolder.open(run)
     model = load_model(folder, find_device(device))
-    config: Mapping[str, Any] = folder.config()
+    config = folder.config()
     cls = HaarClassifier if model.task.reads_classes else HaarRegressor
     settings = {k: v for k, v in config["training"].items() if k in SETTINGS}
     estimator = cls(device=device, **settings)
-    estimator._model, estimator._config = model, dict(config)
+    estimator._model, estimator._config = model, config
     try:
         class_values(model.names.classes, config["data"].get("class_dtype"))
     except (OverflowError, TypeError, ValueError) as error:

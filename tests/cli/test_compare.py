@@ -26,7 +26,7 @@ def compare(folder, *arguments, methods=TWO, source="rings", **options):
 
 def read(folder):
     keys = ("method", "seed", "split_hash", "value", "status")
-    lines = read_lines(folder / "lines" / "rings.jsonl")
+    lines = read_lines(folder / "trainings" / "rings.jsonl")
     return sorted(tuple(line[key] for key in keys) for line in lines)
 
 
@@ -40,7 +40,7 @@ def test_a_table_and_what_it_allows_to_say(tmp_path):
     assert "rings: " in lines[5]
     assert "4 trainings (2 methods × 2 repeats)" in err
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {
-        "README.md", "report.html", "tables.tex", "intervals.png", "result.json", "lines",
+        "README.md", "report.html", "tables.tex", "intervals.png", "result.json", "trainings",
     }  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def test_without_out_the_same_command_goes_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
         run_main("compare", "rings", *TWO[:2], *FAST, "--repeats", 1)
-    assert len(read_lines(tmp_path / "comparisons/rings/lines/rings.jsonl")) == 1
+    assert len(read_lines(tmp_path / "comparisons/rings/trainings/rings.jsonl")) == 1
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ def test_bad_input(arguments, words, tmp_path):
     err = compare(tmp_path / "out", *arguments, code=2).err
     assert words in err
     assert "Traceback" not in err
-    assert not (tmp_path / "out" / "lines" / "rings.jsonl").exists()
+    assert not (tmp_path / "out" / "trainings" / "rings.jsonl").exists()
 
 
 def test_a_dataset_that_is_not_there(tmp_path):

@@ -10,10 +10,11 @@ import torch
 
 import haarpool as hp
 from haarpool import cli
+from haarpool.cli.parser import MOVED
 from helpers.commands import HAARPOOL, run_main, run_process, run_python
 
 COMMANDS = [
-    "chain", "plot", "plot chain", "bench", "reproduce", "cache", "methods", "train", "predict",
+    "chain", "plot", "plot chain", "compare", "cache", "methods", "train", "predict",
     "info", "completion",
 ]  # fmt: skip
 
@@ -48,6 +49,11 @@ def test_version_and_no_command():
     assert run_process(HAARPOOL, "--version").out == version
     assert run_process(sys.executable, "-m", "haarpool", "--version").out == version
     assert "usage: haarpool" in run_main(code=2).out
+
+
+def test_commands_that_moved_say_where():
+    for name, where in MOVED.items():
+        assert f"it is now {where}, in a clone" in run_main(name, "--quick", code=2).err
 
 
 def test_arguments_that_argparse_refuses(root):

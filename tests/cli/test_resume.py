@@ -194,6 +194,6 @@ def test_interrupted_at_any_moment(seconds):
 def test_interrupted_on_a_terminal_while_torch_is_imported():
     """The line about it disappears."""
     moment = ("haarpool.cli.loading", "import_module", "haarpool.training.train", 1)
-    words = (*moment, int(signal.SIGINT), "train", "rings")
+    words = ("haarpool.cli:main", *moment, int(signal.SIGINT), "train", "rings")
     shown = run_in_terminal(sys.executable, "-c", SIGNAL_IN_CALL, *words)
     assert re.fullmatch(r"loading torch \.\.\.\r {17,}\rhaarpool: interrupted\r\n", shown)

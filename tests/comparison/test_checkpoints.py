@@ -3,19 +3,22 @@
 import pytest
 
 from haarpool.comparison.checkpoints import UNFINISHED, open_checkpoints
-from haarpool.experiments.table import Cell, Trial
+from haarpool.comparison.learners import NetworkLearner
+from haarpool.comparison.table import Cell, Trial
 from haarpool.comparison.trials import TrialRunner
+from haarpool.datasets import read_graphs
 from haarpool.training import train as training
 from haarpool.training.loop import Trainer
+from paper.learners import MixtureLearner, NestedLearner, PartsLearner
 
 SMALL = {"arch": "GC8-HP-FC8", "epochs": 3, "batch_size": 32, "threads": 1, "monitor": "last"}
 KINDS = {"members": 2, "networks": {"one": SMALL, "other": SMALL | {"lr": 0.1}}}
-# Learner, its settings, its number of epochs.
+# Settings of a learner and the number of its epochs.
 LEARNERS = {
-    "network": (SMALL | {"ensemble": 2}, 6),
-    "network with parts": (SMALL, 3),
-    "mixture": (KINDS, 12),
-    "nested": (KINDS | {"final_networks": 2}, 12 + 6),
+    NetworkLearner: (SMALL | {"ensemble": 2}, 6),
+    PartsLearner: (SMALL, 3),
+    MixtureLearner: (KINDS, 12),
+    NestedLearner: (KINDS | {"final_networks": 2}, 12 + 6),
 }
 
 
@@ -44,14 +47,13 @@ def epochs(monkeypatch):
     return found
 
 
-def trial(name, seed=1, **changes):
-    learner, _, with_parts = name.partition(" with ")
-    settings = LEARNERS[name][0] | changes
-    return Trial(Cell("rings", "some", "random", settings, learner, bool(with_parts)), seed)
+def trial(learner=NetworkLearner, seed=1, **changes):
+    settings = LEARNERS[learner][0] | changes
+    return Trial(Cell("rings", "some", "random", settings, learner), seed)
 
 
 def train(one, folder):
-    return TrialRunner("cpu", results=folder)(one)
+    return TrialRunner(read_graphs, "cpu", folder)(one)
 
 
 def interrupt(one, folder, epochs, number):
@@ -69,26 +71,26 @@ def without_times(line):
     return {name: value for name, value in line.items() if name not in times}
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_an_interrupted_trial_has_the_same_line(name, tmp_path, epochs):
-    total = LEARNERS[name][1]
-    expected = train(trial(name), tmp_path)
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_an_interrupted_trial_has_the_same_line(learner, tmp_path, epochs):
+    total = LEARNERS[learner][1]
+    expected = train(trial(learner), tmp_path)
     assert expected["status"] == "ok", expected["reason"]
     assert "resumed" not in expected
     for number in (1, total // 2, total - 1):
         epochs.clear()
-        interrupt(trial(name), tmp_path, epochs, number)
-        line = train(trial(name), tmp_path)
+        interrupt(trial(learner), tmp_path, epochs, number)
+        line = train(trial(learner), tmp_path)
         assert without_times(line) == without_times(expected)
         assert line["resumed"]
-        if name != "nested":  # which trains one or two kinds again
+        if learner is not NestedLearner:  # which trains one or two kinds again
             assert len(epochs) == total - number
         assert not any((tmp_path / UNFINISHED).iterdir())
 
 
 def test_another_trial_starts_at_its_first_epoch(tmp_path, epochs):
-    interrupt(trial("network"), tmp_path, epochs, 2)
-    for other in (trial("network", seed=2), trial("network", lr=0.5)):
+    interrupt(trial(), tmp_path, epochs, 2)
+    for other in (trial(seed=2), trial(lr=0.5)):
         assert "resumed" not in train(other, tmp_path)
         assert len(epochs) == 6
         epochs.clear()
@@ -96,20 +98,20 @@ def test_another_trial_starts_at_its_first_epoch(tmp_path, epochs):
 
 
 def test_a_damaged_checkpoint_fails_once(tmp_path, epochs):
-    interrupt(trial("network"), tmp_path, epochs, 2)
+    interrupt(trial(), tmp_path, epochs, 2)
     (path,) = (tmp_path / UNFINISHED).glob("*/*/checkpoint.safetensors")
     path.write_bytes(path.read_bytes()[:-9])
-    line = train(trial("network"), tmp_path)
+    line = train(trial(), tmp_path)
     assert line["status"] == "failed"
     assert "an undamaged checkpoint.safetensors" in line["reason"]
-    again = train(trial("network"), tmp_path)
+    again = train(trial(), tmp_path)
     assert again["status"] == "ok"
     assert len(epochs) == 6
 
 
 def test_a_failed_trial_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(Trainer, "evaluate", lambda trainer, output, graphs: (float("nan"), 0.0))
-    line = train(trial("network"), tmp_path)
+    line = train(trial(), tmp_path)
     assert line["status"] == "failed"
     assert "a finite validation loss" in line["reason"]
     assert line["split_hash"]

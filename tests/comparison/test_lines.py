@@ -5,16 +5,15 @@ import math
 
 import pytest
 
-from haarpool.errors import HaarPoolError
+from haarpool.comparison.learners import NetworkLearner, network_config
 from haarpool.comparison.lines import (
     ResultLines,
     current_lines,
-    has_settings,
     make_folder,
     missing_trials,
-    network_config,
 )
-from haarpool.experiments.table import find_table
+from haarpool.errors import HaarPoolError
+from paper.tables import find_table
 
 TABLE = find_table("table1").select(["MUTAG"], ["haarpool"], ["random"])
 (CELL,) = TABLE.cells
@@ -100,13 +99,6 @@ def test_damaged_lines_are_left_out(tmp_path, damage):
     assert [one["seed"] for one in results.read()] == [0]
 
 
-def test_networks_of_a_mixture_that_are_no_settings():
-    table = find_table("table1").select(["MUTAG"], ["best-mixture"], ["random"])
-    (cell,) = table.cells
-    config = {name: [] for name in cell.networks}
-    assert not has_settings({"config": config}, cell)
-
-
 def test_lines_without_the_parts_of_their_table_do_not_count(tmp_path):
     table = find_table("triangles")
     cell = table.cells[0]
@@ -139,7 +131,7 @@ def test_settings_that_a_line_leaves_out_count_as_their_defaults():
         del config[name]
     for name in ("ratio", "symmetrize", "order"):
         del config["chain"][name]
-    assert has_settings({"config": config}, CELL)
-    assert not has_settings({"config": config | {"optimizer": "adamw"}}, CELL)
+    assert NetworkLearner.has_settings(config, CELL)
+    assert not NetworkLearner.has_settings(config | {"optimizer": "adamw"}, CELL)
     del config["chain"]["by_size"]  # by default it is True
-    assert not has_settings({"config": config}, CELL)
+    assert not NetworkLearner.has_settings(config, CELL)

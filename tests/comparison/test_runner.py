@@ -3,11 +3,13 @@
 import pytest
 import torch
 
-from haarpool.errors import HaarPoolError
-from haarpool.comparison.lines import ResultLines, network_config
+from haarpool.comparison.learners import network_config
+from haarpool.comparison.lines import ResultLines
 from haarpool.comparison.processes import Died
 from haarpool.comparison.runner import run_table
-from haarpool.experiments.table import find_table
+from haarpool.datasets import read_graphs
+from haarpool.errors import HaarPoolError
+from paper.tables import all_tables, find_table
 
 
 def append_line(folder, table, method, seed, **others):
@@ -33,7 +35,7 @@ def test_a_trial_of_another_row_with_the_same_settings_is_copied(tmp_path, train
         append_line(tmp_path, *trained, seed)
     table, method = asked
     chosen = find_table(table).select(["MUTAG"], [method], ["random"])
-    summary = run_table(chosen, tmp_path, 2, progress=False)
+    summary = run_table(chosen, tmp_path, 2, read_graphs, others=all_tables(), progress=False)
     assert summary == (2, 0, 0)
     lines = [line for line in ResultLines(tmp_path, table).read() if line["method"] == method]
     assert [line["value"] for line in lines] == [0.5, 0.6]
@@ -47,9 +49,9 @@ def test_failed_trials_and_other_settings_are_not_copied(tmp_path, monkeypatch):
         "haarpool.comparison.runner.run_in_processes",
         lambda train, trials, jobs, is_broken: (asked.extend(trials), (_ for _ in ()))[1],
     )
-    monkeypatch.setattr("haarpool.comparison.runner.find_dataset", lambda *_: tmp_path)
     chosen = find_table("table1").select(["MUTAG"], ["best"], ["random"])
-    assert run_table(chosen, tmp_path, 2, progress=False) == (0, 0, 0)
+    summary = run_table(chosen, tmp_path, 2, read_graphs, others=all_tables(), progress=False)
+    assert summary == (0, 0, 0)
     assert [trial.seed for trial in asked] == [0, 1]
 
 
@@ -65,9 +67,8 @@ def test_lines_of_text_say_how_many_trials_are_left(tmp_path, monkeypatch):
         "haarpool.comparison.runner.run_in_processes",
         lambda train, trials, *_, **__: ((trial, Died(1)) for trial in trials),
     )
-    monkeypatch.setattr("haarpool.comparison.runner.find_dataset", lambda *_: tmp_path)
     chosen, lines = find_table("table1").select(["MUTAG"], ["best"], ["random"]), []
-    run_table(chosen, tmp_path, 2, progress=lines.append, show=lambda text: None)
+    run_table(chosen, tmp_path, 2, read_graphs, progress=lines.append, show=lambda text: None)
     assert lines == ["table1: 1 of 2 trials, 0:00, about 0:00 left", "table1: 2 of 2 trials, 0:00"]
 
 
@@ -76,18 +77,21 @@ def test_a_dead_process_leaves_a_line_with_all_keys(tmp_path, monkeypatch):
         "haarpool.comparison.runner.run_in_processes",
         lambda train, trials, *_, **__: ((trial, Died(-9)) for trial in trials),
     )
-    monkeypatch.setattr("haarpool.comparison.runner.find_dataset", lambda *_: tmp_path)
     chosen = find_table("table1").select(["MUTAG"], ["best"], ["random"])
-    assert run_table(chosen, tmp_path, 2, progress=False) == (0, 0, 2)
+    assert run_table(chosen, tmp_path, 2, read_graphs, progress=False) == (0, 0, 2)
     for line in ResultLines(tmp_path, "table1").read():
         assert line.keys() >= KEYS
         assert line["status"] == "failed"
         assert line["reason"] == "its process ended with code -9 (killed, often for memory)"
 
 
-def test_generated_graphs_are_not_those_of_the_paper(without_data, tmp_path):
-    with pytest.raises(HaarPoolError, match="the published dataset TRIANGLES, got generated"):
-        run_table(find_table("triangles"), tmp_path, 1, progress=False)
+def test_a_dataset_that_must_not_be_read_is_an_error_before_the_work(tmp_path):
+    def check(dataset):
+        raise HaarPoolError("another dataset", dataset, "choose one")
+
+    table = find_table("triangles")
+    with pytest.raises(HaarPoolError, match="another dataset, got TRIANGLES"):
+        run_table(table, tmp_path, 1, read_graphs, check=check, progress=False)
     assert not list(tmp_path.glob("triangles"))
 
 
@@ -96,7 +100,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_before_the_work(tmp_path, monk
     (tmp_path / "table1").write_text("a file")
     chosen = find_table("table1").select(["MUTAG"], ["gin"], ["random"])
     with pytest.raises(HaarPoolError, match="a folder that can be written"):
-        run_table(chosen, tmp_path, 1, progress=False)
+        run_table(chosen, tmp_path, 1, read_graphs, progress=False)
 
 
 @pytest.mark.parametrize(("device", "is_used_again"), [("cpu", True), ("cuda", False)])
@@ -109,9 +113,8 @@ def test_a_process_is_used_again_after_a_failure_but_not_on_a_gpu(
         "haarpool.comparison.runner.run_in_processes",
         lambda train, trials, jobs, is_broken: (asked.append(is_broken), (_ for _ in ()))[1],
     )
-    monkeypatch.setattr("haarpool.comparison.runner.find_dataset", lambda *_: tmp_path)
     monkeypatch.setattr("haarpool.comparison.runner.find_device", torch.device)
     chosen = find_table("table1").select(["MUTAG"], ["csm"])
-    run_table(chosen, tmp_path, 2, progress=False, device=device)
+    run_table(chosen, tmp_path, 2, read_graphs, progress=False, device=device)
     assert asked[0]({"status": "failed"}) is not is_used_again
     assert not asked[0]({"status": "ok"})

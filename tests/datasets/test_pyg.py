@@ -199,7 +199,7 @@ def test_a_dataset_for_pyg(tmp_path):
     assert as_graphs(dataset).sizes.tolist() == [3, 2]
     both = load_dataset(tmp_path, features="attributes+constant", transform=Constant())
     assert both[0].x.shape == (3, 4)  # one more by the transform
-    assert both.encoding.kinds == "attributes+constant"
+    assert [part.kind for part in both.encoding.nodes] == ["attributes", "constant"]
 
 
 def test_values_and_weights():

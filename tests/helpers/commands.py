@@ -17,7 +17,7 @@ from unittest import mock
 
 import pytest
 
-from haarpool.cli import main
+from haarpool import cli
 
 HAARPOOL = Path(sysconfig.get_path("scripts")) / "haarpool"
 
@@ -39,11 +39,18 @@ class _Terminal(io.StringIO):
         return True
 
 
-def run_main(*arguments, code: int | None = 0, terminal: bool = False, **environment) -> Output:
-    """Call `haarpool.cli.main` in this process.
+def run_main(
+    *arguments,
+    main: Callable[[list[str]], int] = cli.main,
+    code: int | None = 0,
+    terminal: bool = False,
+    **environment,
+) -> Output:
+    """Call a command in this process.
 
     Args:
         arguments: of the command, of any type.
+        main: the command; by default `haarpool`.
         code: the expected exit code; None if any is fine.
         terminal: whether stdout and stderr are terminals.
         environment: variables that are set during the call.
@@ -120,8 +127,8 @@ def run_python(code: str, *arguments, **options) -> Output:
 SIGNAL_IN_CALL = """
 import pkgutil, os, sys
 from pathlib import Path
-from haarpool.cli import main
-owner, name, word, left, number, *arguments = sys.argv[1:]
+main, owner, name, word, left, number, *arguments = sys.argv[1:]
+sys.argv[1:] = arguments
 owner, left = pkgutil.resolve_name(owner), int(left)
 function = getattr(owner, name)
 def counted(*values, **options):
@@ -132,11 +139,17 @@ def counted(*values, **options):
         os.kill(os.getpid(), int(number))
     return function(*values, **options)
 setattr(owner, name, counted)
-sys.exit(main(arguments))
+sys.exit(pkgutil.resolve_name(main)(arguments))
 """
 
 
-def run_until_signal(number: int, call: tuple[str, str, str, int], *arguments, **options) -> Output:
+def run_until_signal(
+    number: int,
+    call: tuple[str, str, str, int],
+    *arguments,
+    main: str = "haarpool.cli:main",
+    **options,
+) -> Output:
     """Run the command in a process that sends a signal to itself, always at the same moment.
 
     Args:
@@ -144,13 +157,14 @@ def run_until_signal(number: int, call: tuple[str, str, str, int], *arguments, *
         call: the moment: (owner, name, word, count) is before the `count`-th call of
             `owner.name` whose arguments contain `word`.
         arguments: of the command.
+        main: the command.
         options: of `start_process`.
 
     Returns:
         Its output; for SIGKILL it ends with the ids of the child processes.
     """
     owner, name, word, count = call
-    command = (sys.executable, "-c", SIGNAL_IN_CALL, owner, name, word, count, int(number))
+    command = (sys.executable, "-c", SIGNAL_IN_CALL, main, owner, name, word, count, int(number))
     code = -number if number == signal.SIGKILL else 128 + number
     return run_process(*command, *arguments, code=code, **options)
 

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from haarpool.comparison.table import Cell
 from haarpool.datasets import is_available, read_graphs
 from haarpool.datasets.splits import Split, make_splits
 from haarpool.errors import HaarPoolError
-from haarpool.experiments import classical
+from helpers.tolerances import close
+from paper import classical
 from paper.classical import (
     FEATURES,
     CsmLearner,
@@ -17,8 +19,6 @@ from paper.classical import (
     coulomb_matrices,
     regressions,
 )
-from haarpool.experiments.table import Cell
-from helpers.tolerances import close
 
 ENERGY = np.array([-1.0, -10.0, -20.0, -30.0, -40.0])  # of H, C, N, O, S
 

@@ -1,13 +1,18 @@
-"""`haarpool reproduce`."""
+"""`python -m paper`."""
 
 import json
 import os
 import re
 import signal
+from functools import partial
 
 import pytest
 
 from helpers.commands import run_main, run_until_signal, still_alive
+from paper.__main__ import main
+
+MAIN = "paper.__main__:main"
+run_paper = partial(run_main, main=main)
 
 FLAT = {
     "dataset", "method", "seed", "protocol", "status", "metric", "value", "validation", "epoch",
@@ -22,8 +27,8 @@ def read(folder):
 
 def quick(folder, *arguments, **options):
     options = {"HAARPOOL_CACHE": folder / "cache"} | options
-    command = ("reproduce", "table1", "--quick", "--device", "cpu", "--results", folder)
-    return run_main(*command, *arguments, **options)
+    command = ("table1", "--quick", "--device", "cpu", "--results", folder)
+    return run_paper(*command, *arguments, **options)
 
 
 def test_quick_version_of_table_1(tmp_path):
@@ -50,8 +55,8 @@ def test_quick_version_of_table_1(tmp_path):
 @pytest.mark.slow
 def test_quick_version_of_the_ablation(tmp_path):
     environment = {"HAARPOOL_CACHE": tmp_path / "cache"}
-    command = ("reproduce", "ablation", "--quick", "--device", "cpu", "--results", tmp_path)
-    assert "6 trials ok, 0 failed" in run_main(*command, **environment).out
+    command = ("ablation", "--quick", "--device", "cpu", "--results", tmp_path)
+    assert "6 trials ok, 0 failed" in run_paper(*command, **environment).out
     assert "Haar domain" in (tmp_path / "README.md").read_text()
 
 
@@ -73,10 +78,11 @@ def test_a_line_is_a_repeat_of_haarpool_train(tmp_path):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupted_command_goes_on(jobs, tmp_path, monkeypatch):
     monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
-    command = ("reproduce", "table1", "--quick", "--device", "cpu", "--results", tmp_path)
+    command = ("table1", "--quick", "--device", "cpu", "--results", tmp_path)
     moment = ("haarpool.comparison.lines:ResultLines", "append", "'gin'", 2)
-    run = run_until_signal(signal.SIGINT, moment, *command, "--jobs", jobs)
-    assert f"finished trials are in {tmp_path / 'table1'}; continue with: haarpool" in run.err
+    run = run_until_signal(signal.SIGINT, moment, *command, "--jobs", jobs, main=MAIN)
+    where = f"finished trials are in {tmp_path / 'table1'}"
+    assert f"{where}; continue with: python -m paper table1 --quick" in run.err
     assert "Traceback" not in run.err
     printed = run.out.split("\n")  # a line has the numbers of the worker processes
     workers = [
@@ -91,9 +97,9 @@ def test_an_interrupted_command_goes_on(jobs, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_killed_command_goes_on_with_several_processes(tmp_path, monkeypatch):
     monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
-    command = ("reproduce", "table1", "--quick", "--device", "cpu", "--results", tmp_path)
+    command = ("table1", "--quick", "--device", "cpu", "--results", tmp_path)
     moment = ("haarpool.comparison.lines:ResultLines", "append", "MUTAG", 3)
-    run_until_signal(signal.SIGKILL, moment, *command, "--jobs", 2)
+    run_until_signal(signal.SIGKILL, moment, *command, "--jobs", 2, main=MAIN)
     assert len(read(tmp_path)) == 2
     assert "4 trials ok, 0 failed, 2 were there" in quick(tmp_path, "--jobs", 2).out
 
@@ -116,7 +122,7 @@ def test_a_failed_run_is_recorded_and_retried(tmp_path, monkeypatch):
 
 
 def test_without_a_table_it_prints_help():
-    out = run_main("reproduce", code=2).out
+    out = run_paper(code=2).out
     assert "table1" in out
     assert "--report" in out
 
@@ -127,8 +133,8 @@ def test_quick_version_of_a_table_on_real_data(name, tmp_path):
     if not os.environ.get("HAARPOOL_DATA"):
         pytest.skip("HAARPOOL_DATA is not set: no real datasets here")
     only = ("--method", "linear,haarpool" if name == "qm7" else "sagpool", "--repeats", 1)
-    command = ("reproduce", name, "--quick", *only, "--device", "cpu", "--results", tmp_path)
-    out = run_main(*command, HAARPOOL_CACHE=tmp_path / "cache").out
+    command = (name, "--quick", *only, "--device", "cpu", "--results", tmp_path)
+    out = run_paper(*command, HAARPOOL_CACHE=tmp_path / "cache").out
     assert f"{2 if name == 'qm7' else 1} trials ok, 0 failed" in out
 
 
@@ -146,16 +152,16 @@ def test_speed_is_measured_once_part_by_part(tmp_path, monkeypatch):
         machine = {"processor": "some", "cores": 2}
         path.write_text(json.dumps({"machine": machine, "lines": lines}))
 
-    monkeypatch.setattr("haarpool.bench.runner.run_parts", run_parts)
+    monkeypatch.setattr("benchmarks.runner.run_parts", run_parts)
     same = {"processor": "some", "cores": 2}
-    monkeypatch.setattr("haarpool.bench.results.describe_machine", lambda options: same)
-    command = ("reproduce", "properties", "--quick", "--device", "cpu", "--results", tmp_path)
+    monkeypatch.setattr("benchmarks.results.describe_machine", lambda options: same)
+    command = ("properties", "--quick", "--device", "cpu", "--results", tmp_path)
     for _ in range(2):
-        run_main(*command)
+        run_paper(*command)
     assert asked == [["timing", "growth", "memory"], ["growth", "memory"]]
-    out = run_main(*command).out
+    out = run_paper(*command).out
     assert "bench-cpu-quick.json is there; measure again with --retry" in out
-    run_main(*command, "--retry")
+    run_paper(*command, "--retry")
     assert asked[2:] == [["timing", "growth", "memory"]]
     # The rest of a file of another machine is not measured: it would be replaced.
     path = tmp_path / "bench-cpu-quick.json"
@@ -163,17 +169,17 @@ def test_speed_is_measured_once_part_by_part(tmp_path, monkeypatch):
     lines = [line for line in content["lines"] if line["part"] == "timing"]
     other = {"processor": "other", "cores": 4}
     path.write_text(json.dumps({"machine": other, "lines": lines}))
-    run_main(*command)
+    run_paper(*command)
     assert asked[3:] == [["timing", "growth", "memory"]]
     path.write_text("{")
-    assert "a file of `haarpool bench`" in run_main(*command, code=2).err
+    assert "a file of `python -m benchmarks`" in run_paper(*command, code=2).err
 
 
 def test_list():
-    out = run_main("reproduce", "table1", "--list", "--dataset", "mutag").out
+    out = run_paper("table1", "--list", "--dataset", "mutag").out
     assert "MUTAG\thaarpool\t10-fold\n" in out
     assert "NCI1" not in out
-    assert run_main("reproduce", "timing", "--list").out == "timing\ngrowth\nmemory\n"
+    assert run_paper("timing", "--list").out == "timing\ngrowth\nmemory\n"
 
 
 @pytest.mark.parametrize(
@@ -190,7 +196,7 @@ def test_list():
     ],
 )
 def test_bad_input(tmp_path, arguments, words):
-    err = run_main("reproduce", *arguments, "--results", tmp_path, code=2).err
+    err = run_paper(*arguments, "--results", tmp_path, code=2).err
     assert words in err
     assert err.count("\n") == 1
     assert not (tmp_path / "table1").exists()
@@ -198,9 +204,15 @@ def test_bad_input(tmp_path, arguments, words):
 
 def test_a_results_folder_with_other_content(tmp_path):
     (tmp_path / "README.md").write_text("my own page")
-    err = run_main("reproduce", "table1", "--quick", "--results", tmp_path, code=2).err
+    err = run_paper("table1", "--quick", "--results", tmp_path, code=2).err
     assert "README.md, which is not a report" in err
     file = tmp_path / "README.md"
-    err = run_main("reproduce", "timing", "--results", file, code=2).err
+    err = run_paper("timing", "--results", file, code=2).err
     assert f"a folder for results, got the file {file}" in err
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_generated_graphs_are_not_those_of_the_paper(without_data, tmp_path):
+    err = run_paper("triangles", "--results", tmp_path, code=2).err
+    assert "the published dataset TRIANGLES, got generated" in err
+    assert not list(tmp_path.glob("triangles"))

@@ -1,14 +1,29 @@
-"""What of the paper reproduces: verdicts, peers and numbers of benchmarks/paper.page.py."""
+"""What of the paper reproduces: verdicts, peers and numbers of `paper.page`."""
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from haarpool.comparison.lines import ResultLines
+from haarpool.comparison.report import predicts_one_class
 from haarpool.comparison.statistics import Estimate
-from haarpool.experiments.table import Published, find_table
-from haarpool.comparison.trials import config_of
 from haarpool.tasks import find_task
+from paper.page import (
+    best_recipes,
+    chance_deviation,
+    claim_lines,
+    figure_rows,
+    goal_lines,
+    pooling_lines,
+    read_experiments,
+    recipe_line,
+    reproduction_table,
+    short_lines,
+    verdict,
+    with_interval,
+)
+from paper.picture import digest, draw_scores
+from paper.tables import Published, find_table
 
 
 def write_lines(folder, table, dataset, values, **others):
@@ -17,7 +32,7 @@ def write_lines(folder, table, dataset, values, **others):
     protocol = find_table(table).cells[0].protocol
     for method, numbers in values.items():
         cell = cells[dataset, method, protocol]
-        config = config_of(cell)
+        config = cell.learner.config(cell)
         for seed, value in enumerate(numbers):
             scores = {"accuracy": value, "balanced_accuracy": value, "f1": value}
             ResultLines(folder, table).append(
@@ -35,8 +50,6 @@ def around(value, n=10):
 
 
 def experiment(folder, dataset):
-    from paper.page import read_experiments
-
     return next(one for one in read_experiments(folder) if one.dataset == dataset)
 
 
@@ -53,8 +66,6 @@ def experiment(folder, dataset):
     ],
 )
 def test_verdicts(mean, half, published, sign, expected):
-    from paper.page import verdict
-
     assert verdict(Estimate(mean, 1.0, half, 10), published, sign) == expected
 
 
@@ -83,8 +94,6 @@ def test_the_best_peer_has_the_most_splits_and_no_result_chooses_our_network(tmp
 
 
 def test_goals_that_are_reached_and_missed(tmp_path):
-    from paper.page import goal_lines, read_experiments
-
     assert list(goal_lines(read_experiments(tmp_path))) == [
         "- Reached: none.",
         "- Missed: none.",
@@ -104,8 +113,6 @@ def test_goals_that_are_reached_and_missed(tmp_path):
 
 
 def test_missing_cells_are_dashes_and_few_splits_are_counted(tmp_path):
-    from paper.page import read_experiments, reproduction_table
-
     write_lines(tmp_path, "table1", "MUTAG", {"haarpool": around(0.7, n=4)})
     rows = reproduction_table(read_experiments(tmp_path)).splitlines()
     measured = "70.0 ± 1.2 (4) | 67.7 to 72.3 | not reached"  # 3.18 · 1.15 · sqrt(1/4 + 1/8)
@@ -115,8 +122,6 @@ def test_missing_cells_are_dashes_and_few_splits_are_counted(tmp_path):
 
 
 def test_gains_are_positive_where_pooling_is_better(tmp_path):
-    from paper.page import pooling_lines, read_experiments, short_lines
-
     values = {"best": around(0.9), "best-no-pooling": around(0.88)}
     write_lines(tmp_path, "table1", "MUTAG", values)
     values = {"best": around(3.0), "best-no-pooling": around(3.5)}
@@ -133,8 +138,6 @@ def test_gains_are_positive_where_pooling_is_better(tmp_path):
 
 
 def test_gains_of_triangles_apart_for_sizes(tmp_path):
-    from paper.page import pooling_lines, read_experiments
-
     for method, large in {"best-nested": 0.4, "best-nested-no-pooling": 0.5}.items():
         parts = {"train": 1.0, "validation": 1.0, "original sizes": 0.9, "large": large}
         values = around((0.9 + large) / 2)
@@ -151,8 +154,6 @@ def test_gains_of_triangles_apart_for_sizes(tmp_path):
 
 
 def test_peers_by_the_recipes_of_their_authors(tmp_path):
-    from paper.page import best_recipes, read_experiments, recipe_line
-
     values = {"gin-own": around(0.89), "sortpool-own": around(0.7), "gpool-own": around(0.5)}
     write_lines(tmp_path, "table1", "MUTAG", values)  # gPool has no published number there
     write_lines(tmp_path, "table1", "PROTEINS", {"gin-own": around(0.5, n=9)})  # not complete
@@ -170,8 +171,6 @@ def test_peers_by_the_recipes_of_their_authors(tmp_path):
 
 
 def test_deviation_by_chance_is_that_of_random_test_parts():
-    from paper.page import chance_deviation
-
     right = np.arange(1000) < 800
     rng = np.random.default_rng(0)
     drawn = [rng.permutation(right)[:100].mean() for _ in range(4000)]
@@ -179,8 +178,6 @@ def test_deviation_by_chance_is_that_of_random_test_parts():
 
 
 def test_networks_that_give_all_graphs_one_class():
-    from haarpool.experiments.table_report import predicts_one_class
-
     target = np.array([0, 0, 0, 1, 1])
     for output, expected in (([1, 1, 1, 1, 1], True), ([0, 0, 1, 1, 0], False)):
         scores = find_task("classification").score(np.eye(2)[output], target)
@@ -188,16 +185,12 @@ def test_networks_that_give_all_graphs_one_class():
 
 
 def test_small_differences_have_two_digits_and_zero_has_no_sign():
-    from paper.page import with_interval
-
     assert with_interval(Estimate(-0.14, 0.1, 0.08, 10)) == "-0.14 [-0.22, -0.06]"
     assert with_interval(Estimate(-0.01, 0.1, 1.2, 10)) == "0.0 [-1.2, +1.2]"
     assert with_interval(Estimate(-2.02, 0.1, 2.0, 10)) == "-2.02 [-4.02, -0.02]"
 
 
 def test_claims_show_the_range_of_means(tmp_path):
-    from paper.page import claim_lines
-
     seeds = {f"seed-{seed}": around(0.8 + 0.01 * seed) for seed in range(5)}
     write_lines(tmp_path, "ablation", "MUTAG", seeds)
     lines = list(claim_lines(tmp_path))
@@ -206,8 +199,6 @@ def test_claims_show_the_range_of_means(tmp_path):
 
 
 def test_claims_name_the_rows_that_differ_from_the_default(tmp_path):
-    from paper.page import claim_lines
-
     noise = [0.02 * (-1) ** (seed // 2) for seed in range(10)]  # not that of `around`
     noisy = [value + one for value, one in zip(around(0.81), noise, strict=True)]
     depths = {"levels-0": around(0.5), "levels-1": around(0.78), "levels-3": noisy}
@@ -232,9 +223,6 @@ def test_claims_name_the_rows_that_differ_from_the_default(tmp_path):
 
 
 def test_figure(tmp_path):
-    from paper.picture import digest, draw_scores
-    from paper.page import figure_rows, read_experiments
-
     values = {
         "haarpool": around(0.7), "gin": around(0.8), "gin-own": around(0.85),
         "gpool": around(0.7), "gpool-mean": around(0.6), "best": around(0.9),

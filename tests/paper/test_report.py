@@ -6,12 +6,13 @@ import shutil
 import numpy as np
 import pytest
 
-from haarpool.errors import HaarPoolError
 from haarpool.comparison.document import Grid, to_html, to_latex
-from haarpool.comparison.lines import ResultLines, network_config
-from paper.report import write_report
-from haarpool.experiments.table import find_table
+from haarpool.comparison.learners import network_config
+from haarpool.comparison.lines import ResultLines
+from haarpool.errors import HaarPoolError
 from haarpool.tasks import find_task
+from paper.report import write_report
+from paper.tables import find_table
 
 CELLS = {cell.key: cell for cell in find_table("table1").cells}
 

@@ -1,13 +1,14 @@
-"""The part of the report on speed, from files of `haarpool bench`."""
+"""The part of the report on speed, from files of `python -m benchmarks`."""
 
 import json
 
 import pytest
 
+from benchmarks.results import Benchmark
 from haarpool.errors import HaarPoolError
 from paper.published import PROPERTIES
 from paper.report import write_report
-from paper.speed import Benchmark, exponent, read_benchmarks
+from paper.speed import exponent, properties, read_benchmarks
 
 MACHINE = {"processor": "some", "cores": 2}
 
@@ -40,11 +41,11 @@ def folder(tmp_path):
 def test_exponents_and_memory(folder):
     (benchmark,) = read_benchmarks(folder)
     assert benchmark.path.name == "bench-cpu.json"
-    assert benchmark.properties("TopKPooling") == ["2.00", "2.00", "12"]  # 12.5
-    assert benchmark.properties("SAGPooling") == ["overhead", "–", "134"]
-    assert benchmark.properties("HaarPooling, haar") == ["–", "–", "–"]  # one size
-    assert benchmark.properties("DiffPool") == ["–", "–", "–"]  # left out at the largest size
-    assert benchmark.properties("SortAggregation") == ["–", "–", "–"]  # not measured
+    assert properties(benchmark, "TopKPooling") == ["2.00", "2.00", "12"]  # 12.5
+    assert properties(benchmark, "SAGPooling") == ["overhead", "–", "134"]
+    assert properties(benchmark, "HaarPooling, haar") == ["–", "–", "–"]  # one size
+    assert properties(benchmark, "DiffPool") == ["–", "–", "–"]  # left out at the largest size
+    assert properties(benchmark, "SortAggregation") == ["–", "–", "–"]  # not measured
     assert [one.path.name for one in read_benchmarks(folder, quick=True)] == [
         "bench-cpu-quick.json"
     ]
@@ -89,5 +90,5 @@ def test_another_file(tmp_path):
     odd = (5, [no_case], [3], [no_nodes], [text])
     for content in ([], *({"machine": MACHINE, "lines": lines} for lines in odd)):
         path.write_text(json.dumps(content))
-        with pytest.raises(HaarPoolError, match="a file of `haarpool bench`"):
+        with pytest.raises(HaarPoolError, match="a file of `python -m benchmarks`"):
             Benchmark.read(path)

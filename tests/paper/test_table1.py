@@ -5,33 +5,34 @@ import math
 import numpy as np
 import pytest
 
+from haarpool.comparison.learners import NetworkLearner, network_config
 from haarpool.datasets import read_graphs
 from haarpool.errors import HaarPoolError
-from haarpool.experiments import table1
-from haarpool.comparison.lines import network_config
-from paper.published import TABLE1
-from haarpool.experiments.table import NO_POOLING, TABLES, find_table
 from haarpool.nn import build_model
 from haarpool.nn.strings.architecture import parse_architecture
 from haarpool.training.presets import preset
+from paper import table1
+from paper.learners import MixtureLearner, kinds_of
+from paper.published import TABLE1
+from paper.tables import NO_POOLING, TABLES, find_table
 
 TABLE = find_table("table1")
 CELLS = {cell.key: cell for cell in TABLE.cells}
-CLASSICAL = ("csm", "classical")  # learners without networks
 SAME = ("sortpool", "diffpool", "gpool", "sagpool", "eigenpool")
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_cell_has_valid_settings(name):
     cells = find_table(name).cells
-    networks = [one for cell in cells for one in (cell, *cell.networks.values()) if one.is_network]
+    mixtures = [cell for cell in cells if issubclass(cell.learner, MixtureLearner)]
+    networks = [cell for cell in cells if issubclass(cell.learner, NetworkLearner)]
+    networks += [one for cell in mixtures for one in kinds_of(cell).values()]
     assert networks
     for cell in networks:
         assert network_config(cell).threads == 1
-    mixtures = [cell for cell in cells if not (cell.is_network or cell.learner in CLASSICAL)]
     for cell in mixtures:
-        assert len(cell.networks) >= 2
-        for one in cell.networks.values():
+        assert len(kinds_of(cell)) >= 2
+        for one in kinds_of(cell).values():
             levels = parse_architecture(one.settings["arch"]).num_levels
             assert (levels == 0) == cell.method.endswith(NO_POOLING)
 

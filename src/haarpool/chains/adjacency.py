@@ -40,7 +40,9 @@ def as_adjacency(graph: Any, *, symmetrize: bool = False) -> sparse.csr_array:
     edges = edge_list(graph)
     adjacency = from_edges(edges.rows, edges.columns, edges.weights, edges.size)
     _check_weights(adjacency)
-    return _symmetric(adjacency, edges.precision, symmetrize)
+    dtype = edges.weights.dtype
+    precision = float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
+    return _symmetric(adjacency, precision, symmetrize)
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
@@ -58,9 +60,13 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
 
 
 def from_edges(
-    rows: NDArray[Any], columns: NDArray[Any], weights: NDArray[Any], size: int
+    rows: NDArray[Any],
+    columns: NDArray[Any],
+    weights: NDArray[Any],
+    size: int,
+    num_columns: int | None = None,
 ) -> sparse.csr_array:
-    """Build a (size, size) CSR array from edges.
+    """Build a (size, num_columns) CSR array from edges.
 
     Weights of equal edges add up. Indices have 32 bits if that is enough.
 
@@ -69,10 +75,12 @@ def from_edges(
         columns: (number of edges,) column of each edge.
         weights: (number of edges,) weight of each edge.
         size: Number of nodes.
+        num_columns: `size` by default.
     """
-    index_type = np.int32 if max(size, len(weights)) < 2**31 else np.int64
+    shape = (size, size if num_columns is None else num_columns)
+    index_type = np.int32 if max(*shape, len(weights)) < 2**31 else np.int64
     positions = (rows.astype(index_type), columns.astype(index_type))
-    return sparse.csr_array((weights.astype(np.float64), positions), shape=(size, size))
+    return sparse.csr_array((weights.astype(np.float64), positions), shape=shape)
 
 
 def entry_rows(adjacency: sparse.csr_array) -> Ints:
@@ -94,8 +102,7 @@ def ranges(starts: Ints, lengths: Ints, stride: int = 1) -> Ints:
     """
     ends = np.cumsum(lengths)
     steps = np.arange(lengths.sum()) - np.repeat(ends - lengths, lengths)
-    result: Ints = np.repeat(starts, lengths) + stride * steps
-    return result
+    return np.asarray(np.repeat(starts, lengths) + stride * steps)
 
 
 def coarse_graph(adjacency: sparse.csr_array, parent: Ints) -> sparse.csr_array:
@@ -129,22 +136,28 @@ def nodes_by_degree(adjacency: sparse.csr_array) -> Ints:
 
 
 class EdgeList(NamedTuple):
-    """Unchecked entries of an adjacency matrix, and the relative rounding error of weights."""
+    """Entries of an adjacency matrix: real numbers, otherwise unchecked."""
 
     rows: NDArray[Any]
     columns: NDArray[Any]
     weights: NDArray[Any]
     size: int
-    precision: float
 
 
 def edge_list(graph: Any) -> EdgeList:
     """Return the entries of a graph in any form that `as_adjacency` takes."""
     if hasattr(graph, "edge_index") or hasattr(graph, "edge_types"):
-        return _from_pyg(graph)
-    if hasattr(graph, "nodes") and hasattr(graph, "is_directed"):
-        return _from_networkx(graph)
-    return _from_array(graph)
+        edges = _from_pyg(graph)
+    elif hasattr(graph, "nodes") and hasattr(graph, "is_directed"):
+        edges = _from_networkx(graph)
+    else:
+        edges = _from_array(graph)
+    dtype = edges.weights.dtype
+    if dtype.kind not in "biuf":
+        raise HaarPoolError(
+            "real numbers as edge weights", f"dtype {dtype}", "convert the weights to float"
+        )
+    return edges
 
 
 def is_canonical(adjacency: sparse.csr_array) -> bool:
@@ -193,21 +206,22 @@ def _from_array(graph: Any) -> EdgeList:
             f"shape {tuple(matrix.shape)}",
             "pass one row and one column per node, a networkx graph or a PyG Data",
         )
-    precision = _precision(matrix.dtype)
     try:
         if hasattr(matrix, "check_format"):  # scipy uses the indices unchecked
             matrix.check_format(full_check=True)
-        if sparse.issparse(matrix) and matrix.format == "csr":
+        if isinstance(matrix, np.ndarray):
+            rows, columns = matrix.nonzero()
+            weights = matrix[rows, columns]
+        elif matrix.format == "csr":
             rows, columns, weights = entry_rows(matrix), matrix.indices, matrix.data
         else:
-            matrix = matrix if sparse.issparse(matrix) else matrix.astype(np.float64)
-            entries = sparse.coo_array(matrix)
+            entries = matrix.tocoo()
             rows, columns, weights = entries.row, entries.col, entries.data
     except ValueError as error:
         raise HaarPoolError(
             "a valid sparse matrix", f"invalid indices ({error})", "build the matrix again"
         ) from error
-    return EdgeList(rows, columns, weights, matrix.shape[0], precision)
+    return EdgeList(rows, columns, weights, matrix.shape[0])
 
 
 def _from_networkx(graph: Any) -> EdgeList:
@@ -272,16 +286,7 @@ def _from_pyg(data: Any) -> EdgeList:
             f"ids from {edges.min()} to {edges.max()} in edge_index",
             "set data.num_nodes or renumber the nodes",
         )
-    return EdgeList(edges[0], edges[1], weight, n, _precision(weight.dtype))
-
-
-def _precision(dtype: np.dtype[Any]) -> float:
-    """Return the relative rounding error of weights of this type."""
-    if dtype.kind not in "biuf":
-        raise HaarPoolError(
-            "real numbers as edge weights", f"dtype {dtype}", "convert the weights to float"
-        )
-    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
+    return EdgeList(edges[0], edges[1], weight, n)
 
 
 def _check_weights(adjacency: sparse.csr_array) -> None:

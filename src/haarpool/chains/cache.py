@@ -10,9 +10,8 @@ import os
 import sqlite3
 import struct
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
@@ -69,7 +68,7 @@ class ChainCache:
         for start in range(0, len(keys), 500):  # SQLite limits the number of parameters
             chunk = keys[start : start + 500]
             query = f"SELECT key, parents FROM chains WHERE key IN ({','.join('?' * len(chunk))})"
-            for key, value in self._run("read", partial(_fetch, query, chunk)):
+            for key, value in self._run("read", query, chunk):
                 if _is_intact(key, value):
                     chains[key] = value[:-_CHECKSUM_BYTES]
                 elif not self._warned_damage:
@@ -80,19 +79,13 @@ class ChainCache:
     def write(self, chains: Iterable[tuple[bytes, bytes]]) -> None:
         """Add packed chains in one transaction."""
         rows = [(key, value + _checksum(key, value)) for key, value in chains]
-
-        def insert(connection: sqlite3.Connection) -> list[tuple[bytes, bytes]]:
-            with connection:
-                connection.executemany("INSERT OR REPLACE INTO chains VALUES (?, ?)", rows)
-            return []
-
-        self._run("write", insert)
+        self._run("write", "INSERT OR REPLACE INTO chains VALUES (?, ?)", rows)
 
     def info(self) -> CacheInfo:
         """Return the path of the file, the number of its chains and its size; close the file."""
         if not self.path.exists():
             return CacheInfo(self.path, 0, 0)
-        count = self._run("read", partial(_fetch, "SELECT count(*) FROM chains", []))
+        count = self._run("read", "SELECT count(*) FROM chains", [])
         self.close()
         return CacheInfo(self.path, count[0][0] if count else 0, self.path.stat().st_size)
 
@@ -108,25 +101,34 @@ class ChainCache:
             self._connection.close()
             self._connection = None
 
-    def _run(self, mode: str, action: Callable[[sqlite3.Connection], list[Any]]) -> list[Any]:
-        """Run an action; rebuild a damaged file, stop using one that cannot be read or written."""
+    def _run(self, mode: str, query: str, values: Sequence[Any]) -> list[Any]:
+        """Run a query; rebuild a damaged file, stop using one that cannot be read or written."""
         if mode in self._disabled:
             return []
         try:
             try:
-                return action(self._open())
+                return self._execute(mode, query, values)
             except sqlite3.DatabaseError as error:
                 if (getattr(error, "sqlite_errorcode", 0) & 0xFF) not in _DAMAGE:
                     raise
                 _warn(f"the cache {self.path} is damaged ({error}) and is rebuilt")
                 self.clear()
-                return action(self._open())
+                return self._execute(mode, query, values)
         except (sqlite3.Error, OSError) as error:
             if not self._disabled:
                 reason = getattr(error, "strerror", None) or error
                 _warn(f"the cache {self.path} cannot be used ({reason}); continuing without it")
             self._disabled |= {"read", "write"} if mode == "read" else {"write"}
             return []
+
+    def _execute(self, mode: str, query: str, values: Sequence[Any]) -> list[Any]:
+        """Read rows, or write rows in one transaction."""
+        connection = self._open()
+        if mode == "read":
+            return connection.execute(query, values).fetchall()
+        with connection:
+            connection.executemany(query, values)
+        return []
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -139,10 +141,6 @@ class ChainCache:
 
 def _warn(message: str) -> None:
     warnings.warn(message, HaarPoolWarning, stacklevel=5)
-
-
-def _fetch(query: str, values: Sequence[bytes], connection: sqlite3.Connection) -> list[Any]:
-    return connection.execute(query, values).fetchall()
 
 
 def _checksum(key: bytes, value: bytes) -> bytes:

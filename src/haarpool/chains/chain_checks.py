@@ -34,15 +34,7 @@ def check_input_graph(graph: sparse.csr_array | None, size: int, order: str) -> 
 
 
 def checked_parents(parents: Any) -> tuple[Ints, ...]:
-    """Check the parent vectors of all steps and return read-only copies of them.
-
-    Args:
-        parents: One vector of cluster ids per step: `parents[j]` has N_j entries, and its values
-            are 0..N_{j+1}-1 without gaps.
-
-    Returns:
-        K read-only int64 vectors; vector j has shape (N_j,).
-    """
+    """Check the parent vectors of a `Chain` and return read-only int64 copies of them."""
     vectors = list(parents) if hasattr(parents, "__iter__") else []
     if not vectors:
         raise HaarPoolError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,23 +79,11 @@ def build_chain(
     adjacency = as_adjacency(graph, symmetrize=recipe.symmetrize)
     columns = None if features is None else as_features(features, adjacency.shape[0], recipe)
     coarse: list[GraphBatch] = []
-    (steps,) = coarsen(GraphBatch.of(adjacency), recipe, columns, coarse)
+    ((parents, _),) = coarsen(GraphBatch.of(adjacency), recipe, columns, coarse)
     # Sums of whole numbers do not depend on their order; others may differ in the last bit.
     exact = (adjacency.data % 1 == 0).all() and adjacency.data.sum() < 2**53
     known = tuple(coarse) if exact else ()
-    return Chain(tuple(steps.parents), recipe.order, recipe.measure, adjacency, known)
-
-
-class Steps(NamedTuple):
-    """The steps of one graph.
-
-    Attributes:
-        parents: The parent vector of each step.
-        seconds: How long each step took.
-    """
-
-    parents: list[Ints]
-    seconds: list[float]
+    return Chain(tuple(parents), recipe.order, recipe.measure, adjacency, known)
 
 
 def coarsen(
@@ -103,7 +91,7 @@ def coarsen(
     recipe: Recipe,
     features: Floats | None = None,
     coarse: list[GraphBatch] | None = None,
-) -> list[Steps]:
+) -> list[tuple[list[Ints], list[float]]]:
     """Coarsen every graph of a batch; all graphs take a step at the same time.
 
     Args:
@@ -113,7 +101,8 @@ def coarsen(
         coarse: A list that receives the coarse graphs of levels 1, ..., K-1.
 
     Returns:
-        The steps of each graph. The time of a step is shared among the graphs by their nodes.
+        For each graph the parent vectors and the seconds of its steps. The time of a step is
+        shared among the graphs by their nodes.
     """
     starts, parents, seconds = [batch.start], list[Ints](), list[float]()
     options = dict(recipe.options or {})
@@ -139,7 +128,7 @@ def coarsen(
             sums = [np.bincount(parent, mass * column) for column in features.T]
             features, mass = np.stack(sums, axis=1) / weight[:, None], weight
     levels = list(zip(parents, starts, starts[1:], seconds, strict=False))
-    return [_steps_of_graph(g, levels, recipe) for g in range(len(batch))]
+    return [_steps(g, levels, recipe) for g in range(len(batch))]
 
 
 def num_clusters(recipe: Recipe, level: int, sizes: Ints) -> Ints:
@@ -155,15 +144,18 @@ def num_clusters(recipe: Recipe, level: int, sizes: Ints) -> Ints:
     return np.maximum(1, (ratio * sizes + 1e-9).astype(np.int64))
 
 
-def _steps_of_graph(g: int, levels: list[tuple[Ints, Ints, Ints, float]], recipe: Recipe) -> Steps:
-    steps = Steps([], [])
+def _steps(
+    g: int, levels: list[tuple[Ints, Ints, Ints, float]], recipe: Recipe
+) -> tuple[list[Ints], list[float]]:
+    """Return the parent vectors and the seconds of one graph of a batch."""
+    parents, seconds = list[Ints](), list[float]()
     for parent, start, start_above, seconds_per_node in levels:
         local = parent[start[g] : start[g + 1]] - start_above[g]
-        if recipe.num_levels is None and steps.parents and len(local) == 1:
+        if recipe.num_levels is None and parents and len(local) == 1:
             break  # other graphs of the batch need more steps
-        steps.parents.append(local)
-        steps.seconds.append(len(local) * seconds_per_node)
-    return steps
+        parents.append(local)
+        seconds.append(len(local) * seconds_per_node)
+    return parents, seconds
 
 
 def as_features(features: Any, size: int, recipe: Recipe) -> Floats:

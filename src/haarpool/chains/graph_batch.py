@@ -85,14 +85,7 @@ class GraphBatch(Sequence[sparse.csr_array]):
         return GraphBatch(matrix, self.start[first : last + 1] - a) if is_slice else matrix
 
     def take(self, graphs: Ints) -> tuple[GraphBatch, Ints]:
-        """Select graphs.
-
-        Args:
-            graphs: (n,) numbers of the graphs.
-
-        Returns:
-            The batch of these graphs, and the ids of its nodes in this batch.
-        """
+        """Return the batch of graphs with these numbers, and the ids of its nodes in this batch."""
         if len(graphs) == len(self):
             return self, np.arange(self.start[-1])
         sizes = self.sizes[graphs]
@@ -122,8 +115,7 @@ class GraphBatch(Sequence[sparse.csr_array]):
         """The dense adjacency matrix, if the batch is one small graph."""
         if len(self) > 1 or self.start[-1] > SMALL:
             return None
-        matrix: Floats = self.adjacency.toarray()
-        return matrix
+        return np.asarray(self.adjacency.toarray())
 
 
 def as_graph_batch(
@@ -154,7 +146,7 @@ def as_graph_batch(
 
 
 def _block_diagonal(graphs: Iterable[EdgeList]) -> GraphBatch:
-    rows, columns, weights, sizes, _ = zip(*graphs, strict=True)
+    rows, columns, weights, sizes = zip(*graphs, strict=True)
     start = np.concatenate([[0], np.cumsum(sizes)])
     shift = np.repeat(start[:-1], [len(w) for w in weights])
     row, column = np.concatenate(rows) + shift, np.concatenate(columns) + shift

@@ -70,15 +70,7 @@ def cluster_modes(chain: Chain, level: int, num_modes: int) -> Floats:
 
 
 def _first_eigenvectors(stack: Floats, count: int) -> Floats:
-    """Compute the first eigenvectors of the Laplacians of graphs.
-
-    Args:
-        stack: (n, k, k) adjacency matrices without self-loops.
-        count: Number of eigenvectors.
-
-    Returns:
-        (n, count, k) eigenvectors.
-    """
+    """Return (n, count, k) Laplacian eigenvectors of n graphs (n, k, k) without self-loops."""
     k = stack.shape[-1]
     degree = stack.sum(-1)
     laplacian = -stack
@@ -104,14 +96,9 @@ def _first_eigenvectors(stack: Floats, count: int) -> Floats:
 
 
 def _unique_basis(space: Floats, count: int) -> Floats:
-    """Choose a basis of eigenspaces that does not depend on the linear algebra library.
+    """Return (g, count, k) the first vectors of the basis that `cluster_modes` describes.
 
-    Args:
-        space: (g, m, k) an orthonormal basis of each of g eigenspaces.
-        count: Number of vectors to return.
-
-    Returns:
-        (g, count, k) the first vectors of the basis that `cluster_modes` describes.
+    `space` is (g, m, k), any orthonormal basis of each of g eigenspaces.
     """
     basis = np.empty((len(space), count, space.shape[-1]))
     rows = np.arange(len(space))
@@ -123,8 +110,7 @@ def _unique_basis(space: Floats, count: int) -> Floats:
         space = space - direction[:, :, None] * basis[:, None, i]
     cubes = basis**3
     negative = cubes.sum(-1) < -_EVEN * np.abs(cubes).sum(-1)
-    result: Floats = np.where(negative[..., None], -basis, basis)
-    return result
+    return np.where(negative[..., None], -basis, basis)
 
 
 def checked_modes(num_modes: int) -> int:

@@ -56,15 +56,9 @@ def step_quality(chain: Chain, level: int) -> StepQuality:
 
 
 def _statistics(batch: GraphBatch, parent: Ints, start: Ints) -> Floats:
-    """Return nodes, clusters, cut, balance and singletons of one step of each graph.
+    """Return (graphs, 5): nodes, clusters, cut, balance and singletons of one step of each graph.
 
-    Args:
-        batch: The graphs, with N nodes together.
-        parent: (N,) cluster of each node, numbered through all graphs.
-        start: (graphs + 1,) first cluster of each graph, and the number of all clusters.
-
-    Returns:
-        (graphs, 5) statistics.
+    The arguments are those of `coarse_batch`.
     """
     num_graphs = len(batch)
     graph = np.repeat(np.arange(num_graphs), batch.sizes)

@@ -58,10 +58,7 @@ def spread(
 ) -> Iterator[tuple[Any, float]]:
     """Call a function with the arguments of each chunk, in parallel.
 
-    Args:
-        function: The function.
-        chunks: Arguments of each call; they are read when a worker is free.
-        n_jobs: Number of processes, as joblib counts them.
+    A chunk is read when a worker is free. `n_jobs` is the number of processes, as joblib counts.
 
     Yields:
         (result, seconds) of each call, in the order in which they finish.
@@ -88,12 +85,9 @@ def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Start a thread in a worker that ends it soon after the process that started it.
+    """Start a thread in a worker that ends it soon after its parent, the process of this id.
 
-    Without it, workers would wait for more work forever if that process was killed.
-
-    Args:
-        parent: Process id of the process that started the worker.
+    Without it, workers would wait for more work forever if the parent was killed.
     """
     if os.name != "posix":  # there, the id of the parent never changes
         return

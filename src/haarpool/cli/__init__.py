@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Arguments of the command; by default those of the process.
 
     Returns:
-        The exit code: 0, 1 if a benchmark misses a limit, 2 for bad input (with one line on
+        The exit code: 0, 1 if a trial of a comparison failed, 2 for bad input (with one line on
         stderr), 130 after Ctrl-C, 143 after SIGTERM.
     """
     parser = make_parser()

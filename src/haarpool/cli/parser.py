@@ -10,7 +10,7 @@ from typing import Any
 from haarpool import __version__
 from haarpool._modules import module_names
 from haarpool.chains.recipe import Recipe
-from haarpool.cli.flags import add_settings
+from haarpool.cli.flags import add_settings, comma_separated
 from haarpool.errors import HaarPoolError
 
 # Commands of earlier versions, and what does their work in a clone of the repository.
@@ -54,7 +54,8 @@ def make_parser() -> argparse.ArgumentParser:
     for name in COMMANDS:
         import_module(f"haarpool.cli.{name}").add_command(commands)
     for name in MOVED:
-        command = commands.add_parser(name, add_help=False)  # not in the list of commands
+        # Not in the list of commands; without prefixes of options it takes them all.
+        command = commands.add_parser(name, add_help=False, prefix_chars="\0")
         command.add_argument("rest", nargs=argparse.REMAINDER)
         command.set_defaults(run=partial(_say_where, name))
     return parser
@@ -69,14 +70,7 @@ def _say_where(name: str, arguments: argparse.Namespace) -> int:
 
 
 def new_command(commands: Any, name: str, summary: str, example: str) -> argparse.ArgumentParser:
-    """Add a command without arguments.
-
-    Args:
-        commands: What `add_subparsers` returned.
-        name: Name of the command.
-        summary: One line for the help text.
-        example: A call of it, without `haarpool`.
-    """
+    """Add a command without arguments; its example does not begin with `haarpool`."""
     command: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
@@ -88,15 +82,15 @@ def new_command(commands: Any, name: str, summary: str, example: str) -> argpars
     return command
 
 
-def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
-    """Add the arguments that `read_graphs` takes.
+def add_root(group: Any) -> None:
+    """Add the argument on the folder of datasets."""
+    group.add_argument("--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)")
 
-    Args:
-        command: The command.
-        labels: Whether the command reads labels.
-    """
+
+def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
+    """Add the arguments that `read_graphs` takes, those about labels only if asked for."""
     data = command.add_argument_group("data")
-    data.add_argument("--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)")
+    add_root(data)
     data.add_argument("--smiles", metavar="COL", help="SMILES column of a CSV file")
     if labels:
         data.add_argument(
@@ -127,7 +121,7 @@ def target_columns(arguments: argparse.Namespace) -> tuple[list[str], list[str] 
     text = arguments.targets.strip()
     if columns and text in columns:  # the name of one column may contain commas
         return [text], columns
-    return [name.strip() for name in text.split(",") if name.strip()], columns
+    return comma_separated(text), columns
 
 
 def add_output(command: argparse.ArgumentParser) -> Any:

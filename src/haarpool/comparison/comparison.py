@@ -37,7 +37,7 @@ from haarpool.training.config import RunConfig
 from haarpool.training.run import check_labels
 from haarpool.training.run_folder import LOCK
 
-LINES = "lines"  # folder of the lines
+LINES = "trainings"  # folder of the lines
 RESULT, FIGURE = "result.json", "intervals.png"
 TEXT = (
     "Every method is trained on the same splits. Intervals are those of 95 % for the mean over "
@@ -60,6 +60,11 @@ class Comparison(TableReport):
     shows_protocol = False
     details_caption = "{}: all methods. Seconds of a training, and weights of the network."
     last_header = ("Seconds", "Weights")
+
+    @property
+    def shows_overview(self) -> bool:
+        """Whether there are several datasets."""
+        return len(self.table.datasets) > 1
 
     def last_columns(self, row: Row, dataset: str, lines: Sequence[Line]) -> Sequence[str]:
         """Return seconds per training, and the number of weights."""

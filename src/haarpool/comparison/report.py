@@ -83,7 +83,8 @@ class TableReport:
         """Yield the heading, the text, the tables and what is missing."""
         yield f"## {self.table.title}"
         yield self.table.text
-        yield self.overview()
+        if self.shows_overview:
+            yield self.overview()
         yield from self.more()
         for dataset in self.table.datasets:
             if (grid := self.details(dataset)).rows:
@@ -98,6 +99,11 @@ class TableReport:
         for heading, items in lists.items():
             if items:
                 yield from (f"### {heading}", items)
+
+    @property
+    def shows_overview(self) -> bool:
+        """Whether a table of all datasets comes first."""
+        return True
 
     def more(self) -> Iterator[Part]:
         """Yield what follows the overview."""

@@ -6,6 +6,7 @@ import shutil
 import threading
 import uuid
 from collections.abc import Callable
+from concurrent.futures import Future
 from http.client import HTTPResponse
 from pathlib import Path
 from urllib.error import HTTPError
@@ -22,13 +23,9 @@ class DownloadError(HaarPoolError):
 
 
 def download(name: str, url: str, folder: Path, check: Callable[[Path], None]) -> None:
-    """Download the file of a dataset to the folder `name`.
+    """Download the file of a dataset to the folder `folder / name`.
 
-    Args:
-        name: Name of the dataset.
-        url: Address of the file.
-        folder: Folder of all downloads.
-        check: Raises an OSError if the file is damaged.
+    `check` raises an OSError if the file is damaged.
     """
     partial = folder / f".{uuid.uuid4().hex}"
     try:
@@ -42,7 +39,7 @@ def download(name: str, url: str, folder: Path, check: Callable[[Path], None]) -
     except Exception as error:  # of the network, the server or the disk
         raise DownloadError(
             f"{name} on this machine or at {url}",
-            " ".join(str(error).split()),
+            " ".join(str(error).split()) or "no answer",
             f"pass {{root}} or set HAARPOOL_DATA to a folder with {name}/, or use generated "
             "graphs (dataset rings)",
             root="DIR",
@@ -57,20 +54,15 @@ def _open(url: str) -> HTTPResponse:
     Without a network, looking up a host can take minutes and cannot be stopped. So a daemon thread
     does it.
     """
-    answers: list[HTTPResponse | Exception] = []
+    answer: Future[HTTPResponse] = Future()
 
     def ask() -> None:
         try:
-            answers.append(urlopen(url, timeout=SILENCE))
+            answer.set_result(urlopen(url, timeout=SILENCE))
         except Exception as error:
             if isinstance(error, HTTPError):
                 error.close()
-            answers.append(error)
+            answer.set_exception(error)
 
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(TIMEOUT)
-    answer = answers[0] if answers else OSError("no answer")
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
+    threading.Thread(target=ask, daemon=True).start()
+    return answer.result(TIMEOUT)

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -58,16 +57,13 @@ class FeatureColumns:
     values: tuple[tuple[Label, ...], ...] = ()
     real: tuple[int, ...] = ()
 
-    def describe(self, names: Mapping[str, str] = MappingProxyType({})) -> str:
-        """Return kind and number of columns in words.
-
-        Args:
-            names: Names of kinds that differ from the kind.
+    def describe(self, name: str = "") -> str:
+        """Return name, by default the kind, and number of columns in words.
 
         Example:
             >>> FeatureColumns("x", 3, real=(0, 1, 2)).describe()
             'x (3, standardised)'
-            >>> FeatureColumns("labels", 3, ((0, 7, None),)).describe({"labels": "node labels"})
+            >>> FeatureColumns("labels", 3, ((0, 7, None),)).describe("node labels")
             'node labels (3, rare ones together)'
         """
         notes = [str(self.width)]
@@ -76,7 +72,7 @@ class FeatureColumns:
             notes.append(f"{count}standardised")
         if any(None in column for column in self.values):
             notes.append("rare ones together")
-        return f"{names.get(self.kind, self.kind)} ({', '.join(notes)})"
+        return f"{name or self.kind} ({', '.join(notes)})"
 
 
 @dataclass(frozen=True)
@@ -173,16 +169,6 @@ class Encoding:
         """Columns of `encode_edges` with real numbers, which networks standardise."""
         return tuple(start + c for start, part in _starts(self.edges) for c in part.real)
 
-    @property
-    def kinds(self) -> str:
-        """The kinds of node features, as `fit` takes them.
-
-        Example:
-            >>> Encoding((FeatureColumns("labels", 2, ((0, 5),)), FeatureColumns("x", 1))).kinds
-            'labels+x'
-        """
-        return "+".join(part.kind for part in self.nodes)
-
     def describe(self) -> str:
         """Return what a network reads, in one line.
 
@@ -191,7 +177,7 @@ class Encoding:
             >>> Encoding(nodes, (FeatureColumns("labels", 4, ((0, 1, 2, 3),)),)).describe()
             'node labels (2), x (1, standardised); edges: labels (4)'
         """
-        nodes = ", ".join(part.describe(_TEXT) for part in self.nodes)
+        nodes = ", ".join(part.describe(_TEXT.get(part.kind, "")) for part in self.nodes)
         edges = ", ".join(part.describe() for part in self.edges)
         return f"{nodes}; edges: {edges}" if edges else nodes
 
@@ -209,18 +195,17 @@ class Encoding:
             elif part.kind == "walks":
                 columns[:] = return_probabilities(graphs)
             else:
-                _encode(part, columns, graphs.columns, graphs, graphs.owner, "node")
+                _encode(part, columns, graphs, "node")
         return features
 
     def encode_edges(self, graphs: Graphs) -> Singles | None:
         """Return the (E, columns) features of all edges, or None if the encoding has none."""
         if not self.edges:
             return None
-        owner = graphs.owner[graphs.edges[0]]
         features = np.zeros((graphs.edges.shape[1], self.edge_width), np.float32)
         for start, part in _starts(self.edges):
             columns = features[:, start : start + part.width]
-            _encode(part, columns, graphs.edge_columns, graphs, owner, "edge")
+            _encode(part, columns, graphs, "edge")
         return features
 
     def to_json(self) -> dict[str, Any]:
@@ -229,11 +214,7 @@ class Encoding:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Encoding:
-        """Make an encoding from the values of `to_json`, or from their JSON text.
-
-        Args:
-            data: The values.
-        """
+        """Make an encoding from the values of `to_json`, which may come from a JSON file."""
         try:
             return cls(*(tuple(_part(**part) for part in data[key]) for key in ("nodes", "edges")))
         except (KeyError, TypeError, ValueError) as error:
@@ -255,8 +236,10 @@ def _fit(kind: str, values: NDArray[Any]) -> FeatureColumns:
     if kind == "labels":
         columns = tuple(map(_known_labels, values.T))
         return FeatureColumns(kind, sum(map(len, columns)), columns)
-    real = [c for c, column in enumerate(values.T) if kind in REAL and not _is_binary(column)]
-    return FeatureColumns(kind, values.shape[1], real=tuple(real))
+    if kind not in REAL:
+        return FeatureColumns(kind, values.shape[1])
+    is_real = ~np.isin(values, (0, 1)).all(axis=0)
+    return FeatureColumns(kind, values.shape[1], real=tuple(np.flatnonzero(is_real).tolist()))
 
 
 def _known_labels(column: NDArray[Any]) -> tuple[Label, ...]:
@@ -266,11 +249,6 @@ def _known_labels(column: NDArray[Any]) -> tuple[Label, ...]:
         return tuple(values.tolist())
     frequent = np.argsort(-counts, kind="stable")[: MAX_LABELS - 1]
     return (*np.sort(values[frequent]).tolist(), None)
-
-
-def _is_binary(column: NDArray[Any]) -> bool:
-    """Return whether all values are 0 or 1."""
-    return bool(((column == 0) | (column == 1)).all())
 
 
 def _degree(graphs: Graphs) -> Ints:
@@ -284,15 +262,15 @@ def _starts(parts: Sequence[FeatureColumns]) -> Iterator[tuple[int, FeatureColum
     return zip(accumulate((part.width for part in parts), initial=0), parts, strict=False)
 
 
-def _encode(
-    part: FeatureColumns,
-    features: Singles,
-    columns: Mapping[str, NDArray[Any]],
-    graphs: Graphs,
-    owner: Ints,
-    what: str,
-) -> None:
-    """Write the (N, width) features of one kind, checked; `owner` is the graph of each row."""
+def _encode(part: FeatureColumns, features: Singles, graphs: Graphs, what: str) -> None:
+    """Write the (N, width) features of one kind, checked, of each "node" or "edge"."""
+    columns, starts = graphs.columns, graphs.start
+    if what == "edge":
+        columns, starts = graphs.edge_columns, graphs.edge_start
+
+    def where(row: int) -> str:
+        return graphs.where(int(np.searchsorted(starts, row, side="right")) - 1)
+
     values = columns.get(part.kind)
     width = len(part.values) if part.kind == "labels" else part.width
     if values is None and part.kind in ZERO_IF_ABSENT:
@@ -311,7 +289,7 @@ def _encode(
         for row, column in np.argwhere(wrong)[:1].tolist():
             raise HaarPoolError(
                 f"finite numbers as {part.kind!r} of each {what}, in float32",
-                f"{values[row, column]:g} in {graphs.where(int(owner[row]))} of {graphs.name}",
+                f"{values[row, column]:g} in {where(row)} of {graphs.name}",
                 "clean or scale the features, or drop this graph",
             )
         return
@@ -325,12 +303,12 @@ def _encode(
                 listed = ", ".join(map(str, known[:10])) + (", ..." if len(known) > 10 else "")
                 raise HaarPoolError(
                     f"labels of {what}s like {listed}",
-                    f"{labels[row]!s} in {graphs.where(int(owner[row]))} of {graphs.name}",
+                    f"{labels[row]!s} in {where(row)} of {graphs.name}",
                     "use text for all labels, or numbers, as in the training data",
                 )
             text = (
                 f"{what}s of {graphs.name} have a label that the training data do not have, "
-                f"such as {labels[row]} in {graphs.where(int(owner[row]))}: "
+                f"such as {labels[row]} in {where(row)}: "
                 "it is encoded as zeros"
             )
             share = f"{len(unknown):,} of {len(labels):,}"

@@ -123,11 +123,7 @@ class Graphs:
         return positions.astype(np.float64) if np.isfinite(positions).all() else None
 
     def take(self, graphs: Ints) -> Graphs:
-        """Select graphs.
-
-        Args:
-            graphs: (n,) Numbers of graphs, in any order.
-        """
+        """Select graphs by their (n,) numbers, in any order."""
         graphs = np.asarray(graphs, np.int64)
         sizes, counts = self.sizes[graphs], np.diff(self.edge_start)[graphs]
         node, edge = ranges(self.start[graphs], sizes), ranges(self.edge_start[graphs], counts)

@@ -41,25 +41,27 @@ def as_number(text: str) -> Number | None:
     return number
 
 
-def as_classes(values: Sequence[Number | None]) -> tuple[Ints, tuple[str, ...]]:
-    """Convert numbers to classes.
+def as_classes(values: Sequence[Any]) -> tuple[Ints, tuple[str, ...]]:
+    """Convert numbers, or text, to classes.
 
     Args:
         values: (G,) Label of each graph; None and NaN are missing.
 
     Returns:
-        (G,) The class of each graph, -1 if it is missing, and the names of the classes in ascending
-        order of their numbers.
+        (G,) The class of each graph, -1 if it is missing, and the names of the classes: numbers in
+        ascending, text in alphabetical order.
 
     Example:
         >>> as_classes([10, 9, 1.0, None, 1])
         (array([ 2,  1,  0, -1,  0]), ('1', '9', '10'))
+        >>> as_classes(["yes", "no", None, "yes"])
+        (array([ 1,  0, -1,  1]), ('no', 'yes'))
     """
     known = sorted({value for value in values if value is not None and value == value})
     index = {value: c for c, value in enumerate(known)}
     numbers = [index.get(value, MISSING) if value is not None else MISSING for value in values]
     # With all digits: shorter names could be the same for two classes.
-    names = tuple(str(int(value)) if value % 1 == 0 else str(value) for value in known)
+    names = tuple(str(v) if isinstance(v, str) or v % 1 else str(int(v)) for v in known)
     return np.array(numbers, np.int64), names
 
 
@@ -116,8 +118,7 @@ def class_values(names: Sequence[str], dtype: str | None = None) -> NDArray[Any]
         return np.array([int(name) for name in names] if are_numbers else names)
     if dtype == "bool":
         return np.array([name == "True" for name in names])
-    convert = {"i": int, "u": int, "f": float}.get(np.dtype(dtype).kind, str)
-    return np.array([convert(name) for name in names], dtype)
+    return np.array(names).astype(dtype)
 
 
 def _is_missing_value(label: Any) -> bool:
@@ -128,10 +129,7 @@ def _is_missing_value(label: Any) -> bool:
 
 
 def default_names(number: int) -> tuple[str, ...]:
-    """Return names for targets that have none.
-
-    Args:
-        number: Number of targets.
+    """Return names for a number of targets that have none.
 
     Example:
         >>> default_names(1), default_names(2)
@@ -143,24 +141,6 @@ def default_names(number: int) -> tuple[str, ...]:
 def is_missing(text: str) -> bool:
     """Return whether a label in a text file is missing."""
     return text.strip().lower() in ABSENT
-
-
-def text_classes(texts: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
-    """Convert text to classes, in alphabetical order.
-
-    Args:
-        texts: (G,) Label of each graph.
-
-    Returns:
-        (G,) The class of each graph, -1 if it is missing, and the names of the classes.
-
-    Example:
-        >>> text_classes(["yes", "no", "", "yes"])
-        (array([ 1,  0, -1,  1]), ('no', 'yes'))
-    """
-    names = sorted({text for text in texts if not is_missing(text)})
-    index = {name: c for c, name in enumerate(names)}
-    return np.array([index.get(text, MISSING) for text in texts], np.int64), tuple(names)
 
 
 def are_classes(numbers: Sequence[Number], num_graphs: int) -> bool:

@@ -87,9 +87,7 @@ def find_dataset(
 def is_available(source: Source, root: Source | None = None) -> bool:
     """Return whether a dataset can be read without a download. Nothing is downloaded or read.
 
-    Args:
-        source: As in `find_dataset`.
-        root: As in `find_dataset`.
+    The arguments are those of `find_dataset`.
 
     Example:
         >>> is_available("rings"), is_available("no such dataset")
@@ -105,9 +103,7 @@ def is_available(source: Source, root: Source | None = None) -> bool:
 def local_source(source: Source, root: Source | None = None) -> Path | None:
     """Return the absolute path of a source that is a path, so that it is found from any folder.
 
-    Args:
-        source: As in `find_dataset`.
-        root: As in `find_dataset`.
+    The arguments are those of `find_dataset`.
 
     Returns:
         The path; None for a dataset that is found by its name, and if there is no dataset.

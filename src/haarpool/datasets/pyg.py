@@ -64,10 +64,6 @@ def load_dataset(  # noqa: D417  # `read_graphs` explains the others
 def graph_tensors(graphs: Graphs, encoding: Encoding) -> dict[str, tuple[Tensor, Ints]]:
     """Return the tensors of all graphs one after the other, as networks read them.
 
-    Args:
-        graphs: The graphs.
-        encoding: How features are made.
-
     Returns:
         By key (x, edge_index and, if the graphs have them, edge_weight, edge_attr and y) the tensor
         and (G + 1,) where the entries of each graph start. Node ids start at 0 in each graph.

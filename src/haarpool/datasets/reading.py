@@ -154,10 +154,7 @@ def columns_to_predict(
 ) -> list[str] | None:
     """Return the columns of a table that can be targets: all but SMILES; None for other sources.
 
-    Args:
-        source: As in `read_graphs`.
-        root: As in `read_graphs`.
-        smiles: As in `read_graphs`.
+    The arguments are those of `read_graphs`.
     """
     found = find_here(source, root)
     return found.reader.columns(found.path, smiles) if found and found.path else None

@@ -13,7 +13,7 @@ import numpy as np
 
 from haarpool._types import Floats
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.table import Row
+from haarpool.datasets.table import TableRow
 from haarpool.errors import HaarPoolError, HaarPoolWarning, import_extra
 
 MAX_LISTED = 3  # invalid SMILES that a message lists
@@ -46,13 +46,7 @@ ISOTOPE = re.compile(r"\[\d")
 
 
 def scaffolds(smiles: Sequence[str]) -> list[str]:
-    """Compute the Bemis-Murcko scaffold of each molecule: its rings and the paths between them.
-
-    Args:
-        smiles: (G,) Valid SMILES.
-
-    Returns:
-        (G,) Scaffolds as SMILES.
+    """Compute the Bemis-Murcko scaffold of each valid SMILES: its rings and the paths between them.
 
     Example:
         >>> scaffolds(["CCc1ccccc1", "CCO"])
@@ -64,13 +58,11 @@ def scaffolds(smiles: Sequence[str]) -> list[str]:
 
 
 class Molecule(NamedTuple):
-    """A row of the file with its atoms and bonds, as ids of their kinds."""
+    """A row of the file with the kinds of its atoms, and its bonds: first and last atom, kind."""
 
-    row: Row
+    row: TableRow
     atoms: list[int]
-    begin: list[int]
-    end: list[int]
-    bonds: list[int]
+    bonds: list[tuple[int, int, int]]
 
 
 class MoleculeParser:
@@ -91,7 +83,7 @@ class MoleculeParser:
         self.num_valid = self.num_invalid = 0
         self.listed: list[str] = []  # the first invalid SMILES
 
-    def parse(self, rows: Iterable[Row]) -> list[Molecule]:
+    def parse(self, rows: Iterable[TableRow]) -> list[Molecule]:
         """Return the molecules of rows, without those that are invalid."""
         with self.base.BlockLogs():
             parsed = [self._molecule(row) for row in rows]
@@ -99,7 +91,7 @@ class MoleculeParser:
         self.num_valid += len(molecules)
         return molecules
 
-    def _molecule(self, row: Row) -> Molecule | None:
+    def _molecule(self, row: TableRow) -> Molecule | None:
         molecule = self.chem.MolFromSmiles(row.cells[0])
         if molecule is None or molecule.GetNumAtoms() == 0:
             self.num_invalid += 1
@@ -120,17 +112,16 @@ class MoleculeParser:
                 atom.IsInRing(), codes.get(i), atom.GetIsotope() if has_isotopes else 0,
             )  # fmt: skip
             atoms.append(kinds.setdefault(key, len(kinds)))
-        begin, end, bonds, bond_kinds = [], [], [], self.bond_kinds
+        bonds, bond_kinds = [], self.bond_kinds
         for i in range(molecule.GetNumBonds()):
             bond = molecule.GetBondWithIdx(i)
-            begin.append(bond.GetBeginAtomIdx())
-            end.append(bond.GetEndAtomIdx())
             bond_key = (
                 bond.GetBondTypeAsDouble(), bond.GetIsConjugated(), bond.IsInRing(),
                 bond.GetStereo().name if has_stereo else "STEREONONE",
             )  # fmt: skip
-            bonds.append(bond_kinds.setdefault(bond_key, len(bond_kinds)))
-        return Molecule(row, atoms, begin, end, bonds)
+            kind = bond_kinds.setdefault(bond_key, len(bond_kinds))
+            bonds.append((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx(), kind))
+        return Molecule(row, atoms, bonds)
 
     def _cip_codes(self, molecule: Any) -> dict[int, str]:
         """Return the code of each chiral atom by its index; "" if it has none."""
@@ -151,11 +142,7 @@ class MoleculeParser:
         return codes
 
     def finish(self, strict: bool) -> None:
-        """Warn about invalid SMILES, or raise an error.
-
-        Args:
-            strict: Raise an error if there is any; else only if there is no valid SMILES.
-        """
+        """Warn about invalid SMILES; raise an error if `strict`, or if there is no valid one."""
         more = self.num_invalid - len(self.listed)
         listed = ", ".join(self.listed) + (f" and {more} more" if more else "")
         if self.num_valid == 0 or (strict and self.num_invalid):
@@ -173,14 +160,12 @@ class MoleculeParser:
         """Return the molecules that were parsed last as graphs, without labels."""
         start = np.cumsum([0, *(len(molecule.atoms) for molecule in molecules)])
         shift = np.repeat(start[:-1], [len(molecule.bonds) for molecule in molecules])
-        begin, end, bonds = (
-            np.array([i for molecule in molecules for i in getattr(molecule, field)], np.int64)
-            for field in ("begin", "end", "bonds")
-        )
+        bonds = np.array([bond for molecule in molecules for bond in molecule.bonds], np.int64)
+        begin, end, kind = bonds.reshape(-1, 3).T
         begin, end = begin + shift, end + shift
         edges = np.stack([np.concatenate([begin, end]), np.concatenate([end, begin])])
         order = np.lexsort(edges[::-1])
-        kind = np.concatenate([bonds, bonds])[order]
+        kind = np.concatenate([kind, kind])[order]
         features, weights = self._bond_table()
         shifts = self._mass_shifts()
         atoms = np.array([i for molecule in molecules for i in molecule.atoms], np.int64)

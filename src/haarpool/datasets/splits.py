@@ -170,8 +170,7 @@ def _class_counts(graphs: Graphs) -> Ints:
     """Count the graphs of each class that has some; empty if graphs have no single class each."""
     if (strata := _strata(graphs)) is None:
         return np.zeros(0, np.int64)
-    counts: Ints = np.unique(strata[graphs.is_labelled], return_counts=True)[1]
-    return counts
+    return np.unique(strata[graphs.is_labelled], return_counts=True)[1]
 
 
 def _strata(graphs: Graphs) -> Ints | None:
@@ -182,15 +181,9 @@ def _strata(graphs: Graphs) -> Ints | None:
 
 
 def _class_shares(counts: Ints, size: int, reserve: int) -> Ints:
-    """Spread `size` graphs over classes in proportion to their counts.
+    """Spread `size` graphs over classes in proportion to their (C,) counts; one of each is left.
 
-    Args:
-        counts: (C,) Graphs of each class.
-        size: Graphs to take, over all classes.
-        reserve: A class with more graphs than this gives at least one, unless there are many.
-
-    Returns:
-        (C,) Graphs to take of each class; one of each class is left.
+    A class with more than `reserve` graphs gives at least one, unless there are many classes.
     """
     # Rounding the running total, not each share, keeps the sum.
     totals = np.rint(np.cumsum(counts) * size / counts.sum()).astype(np.int64)
@@ -282,13 +275,7 @@ def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:
 
 
 def _fill(groups: Sequence[list[int]], train_end: float, validation_end: float) -> list[list[int]]:
-    """Put each group into the training, else into the validation part if it fits, else into test.
-
-    Args:
-        groups: Numbers of graphs.
-        train_end: Largest size of the training part.
-        validation_end: Largest size of the training and validation part together.
-    """
+    """Put each group into the first part where it fits; both ends are sums of sizes of parts."""
     train, validation, test = list[int](), list[int](), list[int]()
     for group in groups:
         if len(train) + len(group) <= train_end:

@@ -18,12 +18,6 @@ def summary(graphs: Graphs) -> dict[str, Any]:
 
     An edge is a pair of different nodes, counted once even if both directions are listed.
 
-    Args:
-        graphs: The dataset.
-
-    Returns:
-        Statistics by name.
-
     Example:
         >>> path = Graphs("path", np.array([0, 3]), np.array([[0, 1, 1, 2], [1, 0, 2, 1]]))
         >>> result = summary(path)
@@ -38,7 +32,6 @@ def summary(graphs: Graphs) -> dict[str, Any]:
     degree = np.bincount(np.concatenate([low, high]), minlength=size)
     components = _components(graphs, low, high)
     isolated = np.flatnonzero(degree == 0)
-    columns = {kind: values.shape[1] for kind, values in graphs.columns.items()}
     result: dict[str, Any] = {
         "graphs": len(graphs),
         "task": graphs.task,
@@ -48,7 +41,7 @@ def summary(graphs: Graphs) -> dict[str, Any]:
         "total nodes": size,
         "total edges": len(low),
         "largest degree": int(degree.max(initial=0)),
-        "node columns": columns,
+        "node columns": {kind: values.shape[1] for kind, values in graphs.columns.items()},
         "edge columns": {kind: values.shape[1] for kind, values in graphs.edge_columns.items()},
         "weighted": graphs.edge_weight is not None,
         "isolated nodes": len(isolated),

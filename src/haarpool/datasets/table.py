@@ -23,7 +23,6 @@ from haarpool.datasets.labels import (
     as_classes,
     as_number,
     is_missing,
-    text_classes,
     unclear_labels,
 )
 from haarpool.errors import HaarPoolError
@@ -34,7 +33,7 @@ SAMPLE = 20  # rows that decide about the separator
 DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d*),\d+([eE][+-]?\d+)?")
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A row of a CSV file.
 
     Attributes:
@@ -47,28 +46,20 @@ class Row(NamedTuple):
 
 
 def columns_besides(path: Path, smiles: str | None = None) -> list[str]:
-    """Return the names of all columns of a CSV file but the one of SMILES.
-
-    Args:
-        path: As in `read_rows`.
-        smiles: Column of SMILES; None is the column "smiles", in upper or lower case.
-    """
-    with _open(path) as file:
-        header = _header(_reader(file, _delimiter(file, [smiles])))
-    del header[_column_index(smiles, header, path)]
-    return [name for name in header if name]
+    """Return the names of all columns of a CSV file but the one of SMILES, as in `read_rows`."""
+    with _open(path, [smiles]) as (_, header):
+        del header[_column_index(smiles, header, path)]
+        return [name for name in header if name]
 
 
-def read_rows(path: Path, columns: Sequence[str | None]) -> Iterator[Row]:
+def read_rows(path: Path, columns: Sequence[str | None]) -> Iterator[TableRow]:
     """Read the rows of a CSV file one at a time, without its header and empty lines.
 
     Args:
         path: A file in UTF-8, separated by commas, semicolons or tabs.
         columns: Different names in the header. None is the column "smiles", in upper or lower case.
     """
-    with _open(path) as file:
-        reader = _reader(file, _delimiter(file, columns))
-        header = _header(reader)
+    with _open(path, columns) as (reader, header):
         indices = [_column_index(name, header, path) for name in columns]
         for index in indices:
             if indices.count(index) > 1:
@@ -83,28 +74,22 @@ def read_rows(path: Path, columns: Sequence[str | None]) -> Iterator[Row]:
                     f"line {reader.line_num}: {len(cells)}",
                     "put cells that contain the separator into quotes",
                 )
-            yield Row(reader.line_num, [cells[index].strip() for index in indices])
+            yield TableRow(reader.line_num, [cells[index].strip() for index in indices])
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[TextIO]:
-    """Open a CSV file; an error in the block that is due to the file says so."""
+def _open(path: Path, columns: Sequence[str | None]) -> Iterator[tuple[Any, list[str]]]:
+    """Open a CSV file: its reader and its header. An error due to the file says so."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            yield file
+            delimiter = _delimiter(file, columns)
+            file.seek(0)
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            yield reader, [name.strip() for name in next(reader, [])]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise HaarPoolError(
             "a CSV file in UTF-8 with a header", f"{path} ({error})", "check the file"
         ) from error
-
-
-def _reader(file: TextIO, delimiter: str) -> Any:
-    file.seek(0)
-    return csv.reader(file, delimiter=delimiter, strict=True)
-
-
-def _header(reader: Iterator[list[str]]) -> list[str]:
-    return [name.strip() for name in next(reader, [])]
 
 
 def _delimiter(file: TextIO, columns: Sequence[str | None]) -> str:
@@ -151,7 +136,7 @@ def _column_index(name: str | None, header: list[str], path: Path) -> int:
 
 
 def read_targets(
-    names: Sequence[str], rows: Sequence[Row], task: str | None = None
+    names: Sequence[str], rows: Sequence[TableRow], task: str | None = None
 ) -> Mapping[str, Any]:
     """Convert columns of text to the fields of `Graphs` about labels.
 
@@ -166,7 +151,8 @@ def read_targets(
             is "multilabel".
 
     Example:
-        >>> fields = read_targets(["kind"], [Row(2, ["b"]), Row(3, ["a"]), Row(4, [""])])
+        >>> rows = [TableRow(2, ["b"]), TableRow(3, ["a"]), TableRow(4, [""])]
+        >>> fields = read_targets(["kind"], rows)
         >>> fields["task"], fields["classes"], fields["targets"]
         ('classification', ('a', 'b'), array([ 1,  0, -1]))
     """
@@ -176,33 +162,31 @@ def read_targets(
                 "a target column for {task}", "none", "pass {targets}", task=task, targets="COLUMN"
             )
         return {}
-    columns = [[row.cells[t] for row in rows] for t in range(len(names))]
-    for name, cells in zip(names, columns, strict=True):
+    columns = {name: [row.cells[t] for row in rows] for t, name in enumerate(names)}
+    for name, cells in columns.items():
         if all(is_missing(cell) for cell in cells):
             raise HaarPoolError(f"labels in the column {name!r}", "none", "choose another column")
         if task is None:
             _check_clear(name, cells, rows)
-    kind = _kind(names, columns) if task is None else find_task(task, len(names))
+    kind = _kind(columns) if task is None else find_task(task, len(names))
     if kind.reads_classes:
         return kind.label_fields(*_classes([cell for row in rows for cell in row.cells]), names)
-    values = [_values(name, cells, rows) for name, cells in zip(names, columns, strict=True)]
+    values = [_values(name, cells, rows) for name, cells in columns.items()]
     return kind.label_fields(np.stack(values, axis=1), targets=names)
 
 
-def _kind(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Task:
+def _kind(columns: Mapping[str, Sequence[str]]) -> Task:
     """Return the task that columns of labels look like."""
-    like_classes = [
-        name for name, cells in zip(names, columns, strict=True) if _looks_like_classes(cells)
-    ]
-    if len(names) == 1:
+    like_classes = [name for name, cells in columns.items() if _looks_like_classes(cells)]
+    if len(columns) == 1:
         return find_task("classification" if like_classes else "regression")
-    all_cells = [cell for cells in zip(*columns, strict=True) for cell in cells]
+    all_cells = [cell for cells in columns.values() for cell in cells]
     if len(_classes(all_cells)[1]) == 2 and _looks_like_classes(all_cells):
         return find_task("multilabel")
     if like_classes:
         raise HaarPoolError(
             "one column of classes, several of the same two classes, or several of values",
-            f"{len(names)} columns with classes in {', '.join(map(repr, like_classes))}",
+            f"{len(columns)} columns with classes in {', '.join(map(repr, like_classes))}",
             "choose one with {targets}, or pass {task} if all are numbers",
             targets="COLUMN",
             task="regression",
@@ -210,7 +194,7 @@ def _kind(names: Sequence[str], columns: Sequence[Sequence[str]]) -> Task:
     return find_task("regression")
 
 
-def _check_clear(name: str, cells: Sequence[str], rows: Sequence[Row]) -> None:
+def _check_clear(name: str, cells: Sequence[str], rows: Sequence[TableRow]) -> None:
     """Raise an error if the task does not follow from the labels."""
     known = [(row, cell) for row, cell in zip(rows, cells, strict=True) if not is_missing(cell)]
     others = [(row, cell) for row, cell in known if _number(cell) is None]
@@ -237,7 +221,7 @@ def _looks_like_classes(cells: Sequence[str]) -> bool:
     return len(numbers) == len(known) and are_classes(numbers, len(cells))
 
 
-def _values(name: str, cells: Sequence[str], rows: Sequence[Row]) -> Floats:
+def _values(name: str, cells: Sequence[str], rows: Sequence[TableRow]) -> Floats:
     values = np.full(len(cells), np.nan)
     for g, cell in enumerate(cells):
         if not is_missing(cell):
@@ -254,11 +238,11 @@ def _values(name: str, cells: Sequence[str], rows: Sequence[Row]) -> Floats:
 
 
 def _classes(cells: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
-    """Return the classes and their names: numbers in ascending, text in alphabetical order."""
-    known = {cell for cell in cells if not is_missing(cell)}
-    if all(_number(cell) is not None for cell in known):
-        return as_classes([_number(cell) for cell in cells])
-    return text_classes(cells)
+    """Return the classes and their names: numbers if all known cells are, else text."""
+    texts = [None if is_missing(cell) else cell for cell in cells]
+    numbers = [_number(cell) for cell in cells]
+    are_numbers = numbers.count(None) == texts.count(None)
+    return as_classes(numbers if are_numbers else texts)
 
 
 def _number(cell: str) -> Number | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
@@ -33,21 +34,14 @@ def return_probabilities(graphs: Graphs) -> NDArray[np.float32]:
             f"{largest:,} in {graphs.where(int(graphs.sizes.argmax()))} of {graphs.name}",
             "choose other features",
         )
-    size = int(graphs.start[-1])
-    source, target = graphs.edges
-    ones = np.ones(np.count_nonzero(source != target), np.float32)
-    step = sparse.csr_array(
-        (ones, graphs.edges[:, source != target]), shape=(size, size), dtype=np.float32
-    )
-    step.sum_duplicates()
-    step.data[:] = 1
-    step.data /= np.repeat(np.diff(step.indptr), np.diff(step.indptr))
-    result = np.zeros((size, STEPS - 1), np.float32)
-    for begin, end in zip(graphs.start[:-1], graphs.start[1:], strict=True):
-        rows = slice(step.indptr[begin], step.indptr[end])
+    result = np.zeros((int(graphs.start[-1]), STEPS - 1), np.float32)
+    parts = zip(pairwise(graphs.start), pairwise(graphs.edge_start), strict=True)
+    for (begin, end), (first, last) in parts:
+        source, target = graphs.edges[:, first:last] - begin
         one = np.zeros((end - begin, end - begin), np.float32)
-        owner = np.repeat(np.arange(end - begin), np.diff(step.indptr[begin : end + 1]))
-        one[owner, step.indices[rows] - begin] = step.data[rows]
+        one[source, target] = 1
+        np.fill_diagonal(one, 0)
+        one /= one.sum(axis=1, keepdims=True).clip(1)
         two = one @ one
         powers = [one, two, two @ one, two @ two]
         for k in range(2, STEPS + 1):

@@ -24,7 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from haarpool._types import Floats, Ints
-from haarpool.chains.adjacency import ranges
+from haarpool.chains.adjacency import from_edges, ranges
 from haarpool.chains.chain import Chain, check_chain
 from haarpool.errors import HaarPoolError
 
@@ -87,19 +87,11 @@ def _coarse_vectors(chain: Chain, level: int) -> sparse.csr_array:
     cluster = np.repeat(np.arange(len(clusters)), np.diff(start))
     m, M = _measures(chain, level)
     values = np.sqrt(m / M[start[cluster]])
-    return _matrix(values, nodes, clusters[cluster], (len(nodes), len(clusters)))
+    return from_edges(nodes, clusters[cluster], values, len(nodes), len(clusters))
 
 
 def _detail_vectors(chain: Chain, level: int) -> sparse.csr_array:
     """Return D_j, its columns cluster by cluster."""
-    rows, columns, values = detail_entries(chain, level)
-    size = chain.sizes[level]
-    num_clusters = chain.sizes[level + 1] if level < chain.num_levels else 1
-    return _matrix(values, rows, columns, (size, size - num_clusters))
-
-
-def detail_entries(chain: Chain, level: int) -> tuple[Ints, Ints, Floats]:
-    """Return rows, columns and values of the entries of D_j, each of shape (nonzeros,)."""
     nodes, start, _ = chain.members(level)
     end = np.repeat(start[1:], np.diff(start))
     m, M = _measures(chain, level)
@@ -112,7 +104,8 @@ def detail_entries(chain: Chain, level: int) -> tuple[Ints, Ints, Floats]:
     at_i = -np.sqrt(m[T] * m[i] / (M[T] * M[T + 1]))
     rows = np.concatenate([nodes[t], nodes[i]])
     columns = np.concatenate([column, np.repeat(column, num_later)])
-    return rows, columns, np.concatenate([at_t, at_i])
+    values = np.concatenate([at_t, at_i])
+    return from_edges(rows, columns, values, len(nodes), len(t))
 
 
 def _measures(chain: Chain, level: int) -> tuple[Floats, Floats]:
@@ -122,11 +115,6 @@ def _measures(chain: Chain, level: int) -> tuple[Floats, Floats]:
     # Sums of whole numbers below 2^53, so differences of them are exact.
     before = np.concatenate([[0.0], np.cumsum(m)])
     return m, np.repeat(before[start[1:]], np.diff(start)) - before[:-1]
-
-
-def _matrix(values: Floats, rows: Ints, columns: Ints, shape: tuple[int, int]) -> sparse.csr_array:
-    index = np.int32 if max(*shape, len(values)) < 2**31 else np.int64
-    return sparse.csr_array((values, (rows.astype(index), columns.astype(index))), shape=shape)
 
 
 def row_nonzeros(chain: Chain, level: int) -> Ints:

@@ -18,11 +18,9 @@ from haarpool.haar.joining import JoinedTensors
 
 
 def chain_tensors(chain: Chain, *, edges: bool = True) -> TensorDict:
-    """Build all tensors of a chain, by key.
+    """Build all tensors of a chain; with `edges`, those of the coarse graphs, too.
 
-    Args:
-        chain: A chain.
-        edges: Include the coarse graphs, for which the chain must know its graph.
+    For these, the chain must know its graph.
     """
     parents = (*chain.parents, np.zeros(chain.sizes[-1], np.int64))
     graphs = chain.graphs[1:] if edges or chain.order == "degree" else ()

@@ -151,13 +151,7 @@ class ChainTensors:
             )
 
     def steps(self, level: int, *, skip: bool = False, single: bool = False) -> Steps:
-        """Return the steps from level j on, the same for each call.
-
-        Args:
-            level: j.
-            skip: Leave out the details of level j.
-            single: One step only.
-        """
+        """Return the steps from a level on, the same for each call."""
         key = level, skip, single
         if key in self._steps:
             return self._steps[key]

@@ -158,20 +158,13 @@ def _number_to_keep(keep: float | None, sizes: Ints) -> Ints:
     share = real_number(
         "keep", keep, 0, 1, includes_minimum=False, includes_maximum=True, remedy=remedy
     )
-    number_per_graph: Ints = np.minimum(sizes, np.ceil(share * sizes - 1e-9)).astype(np.int64)
-    return number_per_graph
+    return np.asarray(np.minimum(sizes, np.ceil(share * sizes - 1e-9)), np.int64)
 
 
 def _largest(magnitude: Tensor, sizes: Ints, number: Ints) -> tuple[Tensor, Tensor]:
-    """Find the largest coefficients of each graph.
+    """Find the `number` largest of the `sizes` coefficients of each graph.
 
-    Args:
-        magnitude: (..., N_j, d) magnitudes of the coefficients, graph by graph.
-        sizes: (graphs,) coefficients of each graph.
-        number: (graphs,) coefficients to keep in each graph.
-
-    Returns:
-        Whether to keep each coefficient, and the largest magnitude that its column drops.
+    Return whether to keep each coefficient, and the largest magnitude that its column drops.
     """
     begin = np.cumsum(sizes) - sizes
 

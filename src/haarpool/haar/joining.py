@@ -61,11 +61,7 @@ def counted(key: str, num_levels: int) -> tuple[str | None, ...]:
 
 
 def increments(tensors: Mapping[str, Tensor]) -> TensorDict:
-    """Return by key what is added to the rows of the next graph in a batch, (rows, 1).
-
-    Args:
-        tensors: All tensors of a graph, or of a batch.
-    """
+    """Return by key what a graph, or a batch, adds to the rows of the next one, (rows, 1)."""
     if START not in tensors:
         raise missing_chain(tensors)
     num_levels = tensors[START].shape[0] - 2

@@ -44,9 +44,8 @@ def tensors_of(chain: Chain | ChainTensors, device: torch.device) -> ChainTensor
 
 
 def _keep_tensors(chain: Chain, device: torch.device) -> ChainTensors:
-    known = _known.get(chain)
-    if known is None or device not in known:
-        known = _known.setdefault(chain, {})
+    known = _known.setdefault(chain, {})
+    if device not in known:
         with torch.inference_mode(False):  # tensors of that mode could not be used outside of it
             known[device] = ChainTensors.from_chains([chain], device)
     return known[device]
@@ -115,17 +114,7 @@ def _from_numpy(x: NDArray[Any]) -> Tensor:
 
 
 def checked_rows(chain: ChainTensors, rows: Tensor, level: int, above: int) -> int:
-    """Check that a signal has one row per node of a level.
-
-    Args:
-        chain: The chains.
-        rows: (..., N, d) signal.
-        level: Level of the transform.
-        above: 1 if the signal belongs to the level above, else 0.
-
-    Returns:
-        The level of the transform.
-    """
+    """Check that a signal (..., N, d) has one row per node of `level + above`; return `level`."""
     level = checked_level(level, chain.num_levels, repr(chain))
     expected = chain.sizes[level + above]
     if rows.shape[-2] != expected:

@@ -58,12 +58,9 @@ class Score:
 
 
 def _metric(name: str, *, of_classes: bool = False, macro: bool = False) -> Compute:
-    """Return a metric of scikit-learn.
+    """Return a metric of scikit-learn: of values, or of the most probable classes.
 
-    Args:
-        name: Its name there.
-        of_classes: It is of the most probable classes, not of values.
-        macro: It is the mean over the classes that occur in the target.
+    A macro metric is the mean over the classes that occur in the target.
     """
 
     def compute(predicted: NDArray[Any], true: NDArray[Any]) -> float:

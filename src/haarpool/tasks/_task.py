@@ -197,8 +197,7 @@ class Task(str):
             output: The outputs.
             scale: Scale of the training part.
         """
-        result: Floats = (output if scale is None else scale.restore(output)).numpy()
-        return result
+        return (output if scale is None else scale.restore(output)).numpy()
 
     def uncertainty(self, members: Floats) -> Floats:
         """Compute the standard deviation of predictions over the members of an ensemble.
@@ -232,9 +231,7 @@ class Task(str):
     ) -> list[dict[str, float]]:
         """Compute the scores of each of several targets, those that are defined.
 
-        Args:
-            predicted: As in `columns`.
-            targets: As in `columns`.
+        The arguments are those of `columns`.
 
         Returns:
             (T,) Scores by name; {} for a target without any label.
@@ -253,9 +250,7 @@ class Task(str):
     def score(self, predicted: NDArray[Any], targets: NDArray[Any]) -> dict[str, float]:
         """Compute all scores; those of several targets are means over the targets.
 
-        Args:
-            predicted: As in `columns`.
-            targets: As in `columns`.
+        The arguments are those of `columns`.
 
         Returns:
             Scores by name. A mean is over the targets for which the score is defined; it is NaN if
@@ -274,9 +269,7 @@ class Task(str):
     def main_score(self, predicted: NDArray[Any], targets: NDArray[Any]) -> float:
         """Compute the main score alone, which is faster than `score`.
 
-        Args:
-            predicted: As in `columns`.
-            targets: As in `columns`.
+        The arguments are those of `columns`.
 
         Example:
             >>> labels = np.array([0, 0])

@@ -111,8 +111,7 @@ class Classification(Task):
 
     def to_predictions(self, output: Tensor, scale: Scale | None) -> Floats:
         """Turn scores into probabilities of classes."""
-        result: Floats = output.double().softmax(dim=1).numpy()
-        return result
+        return output.double().softmax(dim=1).numpy()
 
     def uncertainty(self, members: Floats) -> Floats:
         """Compute the (n, 1) standard deviation of the probability of the predicted class.

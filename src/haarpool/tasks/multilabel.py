@@ -115,8 +115,7 @@ class Multilabel(Task):
 
     def to_predictions(self, output: Tensor, scale: Scale | None) -> Floats:
         """Turn logits into probabilities of ones."""
-        result: Floats = output.double().sigmoid().numpy()
-        return result
+        return output.double().sigmoid().numpy()
 
     def columns(
         self, predicted: NDArray[Any], targets: NDArray[Any]

@@ -29,7 +29,7 @@ class ChainSummary(NamedTuple):
 
     Attributes:
         digest: Hash of all chains.
-        example_graph: Number of the graph whose chain the report shows.
+        example_graph: Number of the graph whose chain the report shows, of median size.
         example: Its chain.
     """
 
@@ -47,7 +47,6 @@ def prepare_minibatches(
     *,
     cache: bool = True,
     progress: ProgressOption = None,
-    example: int = 0,
 ) -> tuple[Minibatches, ChainSummary | None]:
     """Compute everything that a network reads of graphs.
 
@@ -60,7 +59,6 @@ def prepare_minibatches(
         cache: Read chains from the cache and write new ones to it.
         progress: True shows a progress bar, False hides it, `None` shows it on a terminal; a
             function is called with lines of text.
-        example: The graph whose chain is returned.
 
     Returns:
         The minibatches, and a summary of the chains (None for a network without chains).
@@ -91,6 +89,7 @@ def prepare_minibatches(
             yield transform.join(forest)
 
     batches = Minibatches(parts(), device)
+    example = int(np.argsort(graphs.sizes, kind="stable")[len(graphs) // 2])
     return batches, ChainSummary(state.hexdigest(), example, chains[example])
 
 

@@ -71,7 +71,7 @@ PAPER: Mapping[str, Settings] = MappingProxyType(
     }
 )
 
-# Chosen by `benchmarks/presets.py`: the best mean rank of the validation score on ten datasets.
+# Chosen by `benchmarks.presets`: the best mean rank of the validation score on ten datasets.
 BEST: Settings = MappingProxyType(
     {
         "arch": "haarnet",

@@ -22,7 +22,8 @@ def test_qm7_by_hand(tmp_path):
     graphs = read_graphs("qm7", tmp_path)
     assert graphs.sizes.tolist() == [3, 3]
     assert graphs.targets.tolist() == [[-230], [-310]]
-    assert Encoding.fit(graphs).kinds == "atoms+degree"  # "z" and "pos" only if asked for
+    kinds = [part.kind for part in Encoding.fit(graphs).nodes]
+    assert kinds == ["atoms", "degree"]  # "z" and "pos" only if asked for
     matrix = graphs.batch[1].toarray()
     np.testing.assert_allclose(np.diag(matrix), 0.5 * np.array([1, 6, 7]) ** 2.4)
     np.testing.assert_allclose(matrix[1, 2], 42 / 2.2)

@@ -105,7 +105,7 @@ def test_split_features_and_edges(graphs):
     }  # fmt: skip
     assert graphs.columns == {}
     encoding = Encoding.fit(graphs)
-    assert encoding.kinds == "degree"
+    assert [part.kind for part in encoding.nodes] == ["degree"]
     assert encoding.real_nodes == ()
     assert encoding.width == summary(graphs)["largest degree"] + 1
     some = graphs.take(np.arange(40_000, 40_010)).batch.adjacency

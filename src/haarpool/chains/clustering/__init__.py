@@ -4,8 +4,8 @@ Every module of this folder is imported, so a file with an `@register` adds a cl
 """
 
 from importlib import import_module
-from pkgutil import iter_modules
 
+from haarpool._modules import module_names
 from haarpool.chains.clustering.batches import cluster
 from haarpool.chains.clustering.registry import (
     ClusteringFunction,
@@ -24,5 +24,5 @@ __all__ = [
     "register",
 ]
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+for _name in module_names(__name__):
+    import_module(f"{__name__}.{_name}")

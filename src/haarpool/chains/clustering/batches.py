@@ -86,15 +86,9 @@ def _cluster_graph(
 
 
 def checked_ids(result: Any, size: int, method: ClusteringMethod) -> Ints:
-    """Check the result of a method and renumber it.
+    """Check what a method returned for a graph of `size` nodes.
 
-    Args:
-        result: What the method returned.
-        size: N, the number of nodes.
-        method: The method.
-
-    Returns:
-        (N,) cluster ids 0, 1, ... in order of first members; noise nodes are singletons.
+    Return (N,) cluster ids 0, 1, ... in order of first members; noise nodes are singletons.
     """
     got, ids = "", np.zeros(0, np.int64)
     try:

@@ -42,8 +42,7 @@ def louvain(
         return_probs=False,
         return_aggregate=False,
     )
-    labels: Ints = method.fit_predict(_normalised(graph)).astype(np.int64)
-    return labels
+    return np.asarray(method.fit_predict(_normalised(graph)), np.int64)
 
 
 @register("leiden", version="1")
@@ -83,8 +82,7 @@ def paris(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> Ints:
     size = adjacency.shape[0]
     count, component = csgraph.connected_components(adjacency, directed=False)
     if count >= num_clusters:
-        ids: Ints = packed(np.bincount(component), num_clusters)[component]
-        return ids
+        return np.asarray(packed(np.bincount(component), num_clusters)[component])
     graph = _normalised(adjacency)
     # Add self-loops to isolated nodes: otherwise the library adds them with an integer type.
     isolated = np.flatnonzero(np.diff(graph.indptr) == 0)
@@ -103,13 +101,7 @@ def _first_merges(tree: NDArray[np.float64], count: int) -> Ints:
 
     The library's cut_straight returns more clusters than requested if heights are equal, which is
     common in molecules. Here, merges of equal height are sorted by the size of the new cluster.
-
-    Args:
-        tree: (N - 1, 4) dendrogram: left, right, height, size.
-        count: Number of merges.
-
-    Returns:
-        (N,) labels.
+    A row of the dendrogram, (N - 1, 4), is a merge: left, right, height, size.
     """
     size = len(tree) + 1
     pairs, height = tree[:, :2].astype(np.int64), tree[:, 2].copy()

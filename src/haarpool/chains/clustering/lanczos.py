@@ -96,5 +96,4 @@ def leading_eigenvectors(adjacency: sparse.csr_array, number: int) -> Floats | N
         )
     except ArpackNoConvergence:
         return None
-    sorted_vectors: Floats = vectors[:, np.argsort(-values)]
-    return sorted_vectors
+    return np.asarray(vectors[:, np.argsort(-values)])

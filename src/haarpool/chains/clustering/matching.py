@@ -62,17 +62,7 @@ def matching(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> In
 
 
 def _step(graph: sparse.csr_array, sizes: Ints, surplus: int, seed: int) -> Ints:
-    """Merge nodes into clusters once.
-
-    Args:
-        graph: (N, N) the graph.
-        sizes: (N,) size of each node.
-        surplus: Largest number of merges.
-        seed: Seed of the random numbers that sort equal weights.
-
-    Returns:
-        (N,) cluster ids 0, 1, ... without gaps.
-    """
+    """Merge nodes at most `surplus` times; return (N,) cluster ids 0, 1, ... without gaps."""
     size = len(sizes)
     columns = np.zeros_like(graph.indices)  # one column, so that no cache misses slow down the sum
     degree = sparse.csr_array((graph.data, columns, graph.indptr), shape=(size, 1)) @ np.ones(1)
@@ -177,13 +167,7 @@ def _keys(u: Nodes, v: Nodes, weight: Floats, ends: NDArray[np.void]) -> Keys:
 
 
 def _matched(edges: list[Edges], size: int, most: int) -> tuple[Nodes, Nodes]:
-    """Return the ends of a maximal set of edges without common nodes, or of its heaviest ones.
-
-    Args:
-        edges: Blocks of edges.
-        size: Number of nodes.
-        most: Largest number of edges.
-    """
+    """Return the ends of a maximal set of edges without common nodes, or of the `most` heaviest."""
     matched = []
     free = np.ones(size, bool)
     best = np.zeros(size, np.uint64)

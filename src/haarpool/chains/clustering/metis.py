@@ -58,8 +58,7 @@ def _whole_weights(graph: sparse.csr_array) -> Ints | None:
     matrix = sparse.csr_array((integers, graph.indices, graph.indptr), shape=graph.shape)
     symmetric = matrix.maximum(sparse.csr_array(matrix.T))
     symmetric.sort_indices()
-    weights: Ints = symmetric.data.astype(np.int64)
-    return weights
+    return np.asarray(symmetric.data, np.int64)
 
 
 @contextmanager

@@ -115,5 +115,4 @@ def numbered(ids: Ints) -> Ints:
     is_first = np.zeros(size + 1, np.int64)
     is_first[first] = 1
     number = np.cumsum(is_first[:-1]) - 1
-    result: Ints = number[first[ids]]
-    return result
+    return np.asarray(number[first[ids]])

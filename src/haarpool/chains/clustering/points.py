@@ -56,8 +56,7 @@ def kmeans(
         n_init=n_init,
         random_state=seed,
     )
-    labels: Ints = method.fit_predict(points).astype(np.int64)
-    return labels
+    return np.asarray(method.fit_predict(points), np.int64)
 
 
 @register("spectral-kmeans", version="1")
@@ -87,8 +86,7 @@ def spectral_kmeans(
         # equal; then fewer clusters than requested are fine.
         warnings.filterwarnings("ignore", "Number of distinct clusters")
         _, labels, _ = k_means(vectors, num_clusters, random_state=random, n_init=n_init)
-    result: Ints = labels.astype(np.int64)
-    return result
+    return np.asarray(labels, np.int64)
 
 
 @register("dbscan", version="1")
@@ -110,10 +108,8 @@ def dbscan(
     """
     from sklearn.cluster import DBSCAN  # slow to import
 
-    points, metric, near, dense = _space(adjacency, features, eps)
-    method = DBSCAN(
-        eps=near, min_samples=dense if min_samples is None else min_samples, metric=metric
-    )
+    points, metric, near, dense = _space(adjacency, features, min_samples, eps)
+    method = DBSCAN(eps=near, min_samples=dense, metric=metric)
     return _within_components(method.fit_predict(points), adjacency, features)
 
 
@@ -134,9 +130,9 @@ def optics(
     """
     from sklearn.cluster import OPTICS  # slow to import
 
-    points, metric, _, dense = _space(adjacency, features)
+    points, metric, _, dense = _space(adjacency, features, min_samples)
     method = OPTICS(
-        min_samples=min(dense if min_samples is None else min_samples, len(points)),
+        min_samples=min(dense, len(points)),
         xi=xi,
         min_cluster_size=2,  # min_samples, the default, is too large
         metric=metric,
@@ -164,10 +160,10 @@ def hdbscan(
     """
     from sklearn.cluster import HDBSCAN  # slow to import
 
-    points, metric, _, dense = _space(adjacency, features)
+    points, metric, _, dense = _space(adjacency, features, min_samples)
     method = HDBSCAN(
         min_cluster_size=min_cluster_size,
-        min_samples=min(dense if min_samples is None else min_samples, len(points)),
+        min_samples=min(dense, len(points)),
         metric=metric,
         copy=True,
     )
@@ -175,31 +171,30 @@ def hdbscan(
 
 
 def _space(
-    adjacency: sparse.csr_array, features: Floats | None, eps: float | None = None
+    adjacency: sparse.csr_array,
+    features: Floats | None,
+    min_samples: int | None,
+    eps: float | None = None,
 ) -> tuple[Floats, str, float, int]:
-    """Return the input of a density method.
+    """Return the input of a density method, with defaults in place of None.
 
-    Args:
-        adjacency: (N, N) the graph.
-        features: (N, d) node features, or `None`.
-        eps: Distance of neighbours, or `None` for the default.
-
-    Returns:
-        Points (N, d) or distances (N, N), the metric, the distance of neighbours, and the number of
-        neighbours, including itself, of a dense point.
+    These are points (N, d) or distances (N, N), the metric, the distance of neighbours, and the
+    number of neighbours, including itself, of a dense point.
     """
     if features is None:
         distances = _distances(adjacency)
         eps = 1 + SLACK if eps is None else eps
-        neighbours = (distances <= eps).sum(axis=1)
-        above_mean = min(int(neighbours.mean()) + 1, int(neighbours.max()))
-        return distances, "precomputed", eps, max(2, above_mean)
+        if min_samples is None:
+            neighbours = (distances <= eps).sum(axis=1)
+            above_mean = min(int(neighbours.mean()) + 1, int(neighbours.max()))
+            min_samples = max(2, above_mean)
+        return distances, "precomputed", eps, min_samples
     if eps is None:
         nearest = spatial.KDTree(features).query(features, k=2)[0][:, 1]
         # Most feature vectors may be equal (types of atoms). Then only equal vectors are near.
         smallest = max(SLACK * np.abs(features).max(initial=0), np.finfo(float).tiny)
         eps = max(float(np.median(nearest)) * (1 + SLACK), smallest)
-    return features, "euclidean", eps, 2
+    return features, "euclidean", eps, 2 if min_samples is None else min_samples
 
 
 def _distances(adjacency: sparse.csr_array) -> Floats:
@@ -235,5 +230,4 @@ def _within_components(
     if features is not None:
         return labels
     count, component = csgraph.connected_components(adjacency, directed=False)
-    divided: Ints = np.where(labels < 0, labels, labels * count + component)
-    return divided
+    return np.where(labels < 0, labels, labels * count + component)

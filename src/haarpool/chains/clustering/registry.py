@@ -115,12 +115,7 @@ def clusterings() -> dict[str, str]:
 
 
 def find_method(method: str | ClusteringFunction, options: Mapping[str, Any]) -> ClusteringMethod:
-    """Return a method and check its options.
-
-    Args:
-        method: Name of a registered method, or a function.
-        options: Options of the method by name.
-    """
+    """Return a method, given as a registered name or a function, and check its options."""
     if callable(method):
         name = getattr(method, "__name__", type(method).__name__)
         registered = (known for known in _METHODS.values() if known.function is method)

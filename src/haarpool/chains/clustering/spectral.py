@@ -104,9 +104,6 @@ def _divide(adjacency: sparse.csr_array, num_clusters: int, by_size: bool) -> In
     A part is a component, or several small ones. A connected graph is divided into a few spectral
     clusters or, if Lanczos does not converge or one cluster is too large, into the two halves of a
     breadth-first search.
-
-    Returns:
-        (N,) labels.
     """
     size = adjacency.shape[0]
     count, part = csgraph.connected_components(adjacency, directed=False)
@@ -159,11 +156,7 @@ def _proportional(sizes: Ints, total: int) -> Ints:
 
 
 def _fixed_shares(sizes: Ints, num_clusters: int, by_size: bool) -> tuple[Ints, Ints] | None:
-    """Return the first cluster and the number of clusters of each component of a graph.
-
-    Returns:
-        None if eigenvalues decide the number of clusters.
-    """
+    """Return first cluster and number of clusters of each component; None if eigenvalues decide."""
     graph, number = np.zeros_like(sizes), np.array([num_clusters])
     if by_size and is_crowded(sizes, graph, number)[0]:
         return divided(sizes, num_clusters)
@@ -249,8 +242,7 @@ def _solve(batch: GraphBatch, num_clusters: Ints, by_size: bool) -> Ints:
 
 def _degree(stack: Floats) -> Floats:
     """Return the degrees (b, n, 1) of graphs (b, n, n)."""
-    degree: Floats = np.add.reduce(stack, axis=2, keepdims=True)
-    return degree
+    return np.add.reduce(stack, axis=2, keepdims=True)
 
 
 def _is_in_range(degree: Floats) -> bool:
@@ -300,16 +292,10 @@ def _shares(solved: Sequence[tuple[Ints, Floats]], graph: Ints, quota: Ints) -> 
 
 
 def _assign(vectors: Floats) -> Ints:
-    """Assign each row of k orthonormal eigenvectors to one of k clusters.
+    """Assign each row of k orthonormal eigenvectors to a cluster: (b, n, k) -> (b, n).
 
     Column pivoting finds the k rows that differ most. The rotation that maps them best to the unit
     vectors (polar decomposition) rotates every row towards its cluster.
-
-    Args:
-        vectors: (b, n, k) eigenvectors of b graphs.
-
-    Returns:
-        (b, n) clusters.
     """
     b, _, k = vectors.shape
     if k == 1:
@@ -321,5 +307,4 @@ def _assign(vectors: Floats) -> Ints:
     values, basis = np.linalg.eigh(corner @ corner.transpose(0, 2, 1))
     root = basis / np.sqrt(np.maximum(values, 1e-12))[:, None]
     rotation = corner.transpose(0, 2, 1) @ (root @ basis.transpose(0, 2, 1))
-    labels: Ints = np.abs(vectors @ rotation).argmax(axis=2)
-    return labels
+    return np.asarray(np.abs(vectors @ rotation).argmax(axis=2))

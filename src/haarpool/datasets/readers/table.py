@@ -13,7 +13,7 @@ from haarpool.datasets.readers.registry import Reader, register
 if TYPE_CHECKING:
     from haarpool._progress import ProgressOption
     from haarpool.datasets.graphs import Graphs
-    from haarpool.datasets.table import Row
+    from haarpool.datasets.table import TableRow
 
 
 @register
@@ -39,12 +39,12 @@ class SmilesTable(Reader):
         """Read all molecules; a warning lists invalid SMILES, which are skipped."""
         from haarpool._progress import counted
         from haarpool.datasets.smiles import MoleculeParser
-        from haarpool.datasets.table import Row, read_targets
+        from haarpool.datasets.table import TableRow, read_targets
 
         parser, rows = MoleculeParser(source), self.rows(source, [smiles, *targets])
         molecules = parser.parse(counted(rows, progress, "molecules", delay=1))
         parser.finish(strict)
-        labels = [Row(molecule.row.line, molecule.row.cells[1:]) for molecule in molecules]
+        labels = [TableRow(molecule.row.line, molecule.row.cells[1:]) for molecule in molecules]
         return replace(parser.graphs(molecules), **read_targets(targets, labels, task))
 
     def stream(
@@ -62,7 +62,7 @@ class SmilesTable(Reader):
                 yield parser.graphs(molecules)
         parser.finish(strict)
 
-    def rows(self, path: Path, columns: Sequence[str | None]) -> Iterator[Row]:
+    def rows(self, path: Path, columns: Sequence[str | None]) -> Iterator[TableRow]:
         """Read rows one at a time; None is the column "smiles"."""
         from haarpool.datasets.table import read_rows
 

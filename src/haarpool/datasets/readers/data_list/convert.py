@@ -95,7 +95,7 @@ def from_data_list(
         if not hasattr(data, "edge_index"):
             raise _wrong(g, "a PyG Data", type(data).__name__, "build Data objects")
         try:
-            rows, columns, weight, size, _ = edge_list(data)
+            rows, columns, weight, size = edge_list(data)
         except HaarPoolError as error:
             raise error.located(f"in graph {g}") from None
         if size == 0:
@@ -105,12 +105,7 @@ def from_data_list(
         weights.append(weight)
     start = np.cumsum([0, *sizes])
     counts = [pairs.shape[1] for pairs in edges]
-    weighted = getattr(graphs[0], "edge_weight", None) is not None
-    for g, data in enumerate(graphs):
-        if (getattr(data, "edge_weight", None) is not None) != weighted:
-            expected = "edge_weight in all graphs or in none"
-            got = "edge_weight, unlike graph 0" if not weighted else "none, unlike graph 0"
-            raise _wrong(g, expected, got, "add it to all graphs")
+    weighted = _have(graphs, "edge_weight")
     x, attributes = _rows(graphs, "x", sizes), _rows(graphs, "edge_attr", counts)
     return Graphs(
         name,
@@ -127,15 +122,22 @@ def from_data_list(
     )
 
 
+def _have(graphs: Sequence[Any], key: str) -> bool:
+    """Return whether the graphs have an attribute: all of them or none."""
+    have = [getattr(data, key, None) is not None for data in graphs]
+    if any(have) and not all(have):
+        expected, remedy = f"{key} in all graphs or in none", "add it to all graphs"
+        raise _wrong(have.index(False), expected, "none", remedy)
+    return any(have)
+
+
 def _rows(graphs: Sequence[Any], key: str, counts: Sequence[int]) -> Floats | None:
     """Return an attribute of all graphs, one row per node or edge; None if no graph has it."""
-    if all(getattr(data, key, None) is None for data in graphs):
+    if not _have(graphs, key):
         return None
     parts: list[NDArray[Any]] = []
     for g, (data, count) in enumerate(zip(graphs, counts, strict=True)):
-        if (value := getattr(data, key, None)) is None:
-            raise _wrong(g, f"{key} in all graphs or in none", "none", "add it to all graphs")
-        array = as_array(value, f"{key} of graph {g}")
+        array = as_array(getattr(data, key), f"{key} of graph {g}")
         array = array[:, None] if array.ndim == 1 else array
         width = parts[0].shape[1] if parts else array.shape[1] if array.ndim > 1 else 1
         if array.shape != (count, width) or array.dtype.kind not in "biuf":

@@ -27,14 +27,9 @@ EDGE_CENTRES, EDGE_WIDTH = np.arange(0.5, 12.5, 0.5), 0.5  # the same for featur
 def read_qm7(path: Path, task: str | None = None) -> Graphs:
     """Read all molecules as complete graphs with self-loops, weighted by the Coulomb matrix.
 
-    The features are constant by default, as in the paper. The five published folds are kept
-    for `split=given`. The columns are "atoms", see
-    `atom_features`; "z" (N, 1), nuclear charges; and "pos" (N, 3), coordinates in Bohr. Edges have
-    Gaussians of their length, "distances" (E, 24).
-
-    Args:
-        path: The file `qm7.mat`.
-        task: A task of values; by default "regression".
+    The columns are "atoms", see `atom_features`; "z" (N, 1), nuclear charges; and "pos" (N, 3),
+    coordinates in Bohr. Edges have Gaussians of their length, "distances" (E, 24). The five
+    published folds are kept for `split=given`.
     """
     charge, position, energy, folds = _load(path)
     is_atom = charge > 0
@@ -55,21 +50,14 @@ def read_qm7(path: Path, task: str | None = None) -> Graphs:
         edge_weight=coulomb(charge, distance)[both],
         edge_columns={"distances": gaussians(distance[both])},
         folds=folds,
-        **find_task(task or "regression").label_fields(
-            energy[:, None], targets=("atomization energy [kcal/mol]",)
-        ),
+        **find_task(task or "regression").label_fields(energy[:, None], targets=(TARGET,)),
     )
 
 
 def coulomb(charge: Ints, distance: Floats) -> Floats:
-    """Compute Coulomb matrices: 0.5 Z^2.4 on the diagonal, else Z_i Z_j / distance.
+    """Compute (G, n, n) Coulomb matrices: 0.5 Z^2.4 on the diagonal, else Z_i Z_j / distance.
 
-    Args:
-        charge: (G, n) Nuclear charges, 0 for padding.
-        distance: (G, n, n) Distances in Bohr.
-
-    Returns:
-        (G, n, n) The matrices.
+    Charges Z (G, n) are 0 for padding; distances (G, n, n) are in Bohr.
     """
     z = charge.astype(np.float64)
     diagonal = np.eye(charge.shape[1], dtype=bool)
@@ -92,10 +80,6 @@ def atom_features(charge: Ints, distance: Floats) -> Floats:
     The first 5 columns are the element, one-hot over `ELEMENTS`. Then follow, for each of
     `CENTRES`, 5 columns with the sum of exp(-(d - centre)² / width²) over the other atoms of each
     element. They do not depend on rotations of the molecule or on the order of other atoms.
-
-    Args:
-        charge: (G, n) Nuclear charges, 0 for padding.
-        distance: (G, n, n) Distances in Bohr.
 
     Returns:
         (G, n, 40) The features.

@@ -28,10 +28,9 @@ class TU(Reader):
 
     def read(self, source: Path, task: str | None = None) -> Graphs:
         """Read all graphs that have nodes."""
-        from haarpool.datasets.locations import downloads
         from haarpool.datasets.readers.tu.layout import read_tu
 
-        return read_tu(source, task, downloaded=downloads() in source.parents)
+        return read_tu(source, task)
 
     def find_in(self, folder: Path, name: str) -> Path | None:
         """Return the folder if it has text files, else a zip file with its name in it."""

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from haarpool._text import shorten
 from haarpool._types import Ints
 from haarpool.datasets.labels import Number, as_number, is_missing
+from haarpool.datasets.locations import downloads
 from haarpool.datasets.readers.tu import INDICATOR, A, tu_name
 from haarpool.errors import HaarPoolError
 
@@ -35,14 +36,12 @@ class GraphLines(NamedTuple):
 
     Attributes:
         kind: Kind of the file.
-        texts: (G,) Their text, "" without label.
-        lines: (G,) Their numbers.
+        rows: (G,) Number and text of each line, "" without label.
         listed: Number of graphs that the file lists, with those that have no nodes.
     """
 
     kind: str
-    texts: list[str]
-    lines: list[int]
+    rows: list[tuple[int, str]]
     listed: int
 
 
@@ -53,31 +52,24 @@ class TuFiles:
     Attributes:
         source: Their folder, or the zip file.
         stem: How their paths in it begin: the name of the dataset, in a zip file after folders.
-        downloaded: They were downloaded.
         members: Names of the files of a zip file by path; None for a folder.
     """
 
     source: Path
     stem: str
-    downloaded: bool
     members: Mapping[str, str] | None = None
 
     @classmethod
-    def find(cls, path: Path, downloaded: bool) -> TuFiles:
-        """Find the files in a folder, or in a zip file.
-
-        Args:
-            path: The folder or zip file.
-            downloaded: It was downloaded.
-        """
+    def find(cls, path: Path) -> TuFiles:
+        """Find the files in a folder, or in a zip file."""
         try:
             members = None if path.is_dir() else _members(path)
             stem = tu_name(path) if members is None else _stem(path, members)
         except (OSError, zipfile.BadZipFile) as error:
-            raise _unreadable(path, error, downloaded) from error
+            raise _unreadable(path, error) from error
         if stem is None:
             raise HaarPoolError("files in TU layout", f"none in {path}", "check the folder")
-        return cls(path, stem, downloaded, members)
+        return cls(path, stem, members)
 
     @property
     def name(self) -> str:
@@ -104,7 +96,7 @@ class TuFiles:
                 data = archive.read(self.members[f"{self.stem}_{kind}.txt"])
             return StringIO(data.decode("utf-8-sig"), newline=None).read()
         except _DAMAGED as error:
-            raise _unreadable(path, error, self.downloaded) from error
+            raise _unreadable(path, error) from error
 
     def rows(self, kind: str) -> list[tuple[int, str]]:
         """Return the lines of a file that are not empty, with their numbers from 1."""
@@ -115,24 +107,11 @@ class TuFiles:
         """Quote a row of `table` for an error message."""
         return _quote(*self.rows(kind)[row])
 
-    def lines(
-        self, kind: str, dtype: type, count: int, per: str, *, or_text: bool = False
-    ) -> NDArray[Any] | None:
-        """Read the numbers, or labels, of a file.
-
-        Args:
-            kind: Kind of the file, such as "A" or "node_labels".
-            dtype: As in `table`.
-            count: Number of lines that it should have.
-            per: What each line describes, for an error message.
-            or_text: As in `table`.
-
-        Returns:
-            (count, columns) The numbers or texts; None if the file does not exist.
-        """
+    def lines(self, kind: str, count: int, per: str) -> NDArray[Any] | None:
+        """Read a table of `count` lines, one per node or edge; None if the file does not exist."""
         if not self.has(kind):
             return None
-        table = self.table(kind, dtype, or_text=or_text)
+        table = self.table(kind)
         self._check_count(kind, len(table), count, per)
         return table
 
@@ -149,43 +128,37 @@ class TuFiles:
         """
         if not self.has(kind):
             return None
-        rows = self.rows(kind)
         texts = self.text(kind).rstrip().splitlines()
         every = list(enumerate(map(str.strip, texts), start=1))
+        rows = [(number, text) for number, text in every if text]
         if len(every) == ids[-1] > len(ids):  # a line for each id, some of them empty
             rows = every
         for lines in (rows, every):
             if len(lines) == len(ids):
-                return GraphLines(kind, [t for _, t in lines], [n for n, _ in lines], len(lines))
+                return GraphLines(kind, lines, len(lines))
             if len(lines) >= ids[-1]:
-                used = [lines[i - 1] for i in ids.tolist()]
-                return GraphLines(kind, [t for _, t in used], [n for n, _ in used], len(lines))
+                return GraphLines(kind, [lines[i - 1] for i in ids.tolist()], len(lines))
         self._check_count(kind, len(rows), int(ids[-1]), "graph")
         return None
 
     def numbers(self, lines: GraphLines) -> NDArray[Any]:
         """Return the (G, columns) numbers of lines with all their digits; NaN if it is missing."""
-        width = next((len(_cells(text)) for text in lines.texts if text), 1)
-        pairs = zip(lines.lines, lines.texts, strict=True)
-        return self._numbers(lines.kind, pairs, width, object)
+        width = next((len(_cells(text)) for _, text in lines.rows if text), 1)
+        return self._numbers(lines.kind, lines.rows, width, object)
 
-    def table(
-        self, kind: str, dtype: type, *, columns: int | None = None, or_text: bool = False
-    ) -> NDArray[Any]:
-        """Read the numbers of a file, one row per line; an error names the line.
+    def table(self, kind: str, columns: int | None = None) -> NDArray[Any]:
+        """Read a file, one row per line: real numbers of attributes, else whole numbers.
 
-        Args:
-            kind: Kind of the file.
-            dtype: int64 or float64.
-            columns: Number of columns; by default that of the first line.
-            or_text: If most lines are no numbers, return them as one column of text.
+        If most lines of a file of labels are no numbers, they are one column of text. The number of
+        columns is by default that of the first line.
         """
+        dtype = np.float64 if kind.endswith("attributes") else np.int64
         values = _parsed(self.text(kind), dtype)
         has_columns = values is not None and values.shape[1] == (columns or values.shape[1])
         if values is not None and has_columns and np.isfinite(values).all():
             return values
         lines = self.rows(kind)
-        if or_text and is_text([line for _, line in lines]):
+        if kind.endswith("labels") and is_text([line for _, line in lines]):
             return np.array([line for _, line in lines])[:, None]
         width = columns or (len(_cells(lines[0][1])) if lines else 1)
         return self._numbers(kind, lines, width, dtype)
@@ -217,7 +190,7 @@ class TuFiles:
         **values: Any,
     ) -> HaarPoolError:
         """Return the error for a file with wrong content."""
-        if self.downloaded:
+        if _is_download(self.source):
             remedy = f"the file is damaged; delete {self.source} to download it again"
         return HaarPoolError(f"{expected} in {self.path(kind)}", got, remedy, **values)
 
@@ -274,8 +247,14 @@ def _stem(path: Path, members: Mapping[str, str]) -> str:
     raise HaarPoolError(f"{expected} in {path}", got, remedy)
 
 
-def _unreadable(path: Path, error: Exception, downloaded: bool) -> HaarPoolError:
-    remedy = "delete it to download it again" if downloaded else "save it again, text as UTF-8"
+def _is_download(path: Path) -> bool:
+    return downloads() in path.parents
+
+
+def _unreadable(path: Path, error: Exception) -> HaarPoolError:
+    remedy = "save it again, text as UTF-8"
+    if _is_download(path):
+        remedy = "delete it to download it again"
     return HaarPoolError(f"a readable file {path}", " ".join(f"{error}".split()), remedy)
 
 

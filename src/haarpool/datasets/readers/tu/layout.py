@@ -16,17 +16,16 @@ from numpy.typing import NDArray
 
 from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import as_classes, default_names, text_classes
+from haarpool.datasets.labels import as_classes, default_names, is_missing
 from haarpool.datasets.readers.tu.files import TuFiles, is_text
+from haarpool.datasets.splits import PARTS
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 from haarpool.tasks import find_task
 
-# TRIANGLES is split by position. Its node attributes contain the answer and are never read.
-TRIANGLES = "TRIANGLES"
-PARTS = {"train": (0, 30_000), "validation": (30_000, 35_000), "test": (35_000, 45_000)}
+TRIANGLES = "TRIANGLES"  # its node attributes contain the answer and are never read
 
 
-def read_tu(path: Path, task: str | None = None, *, downloaded: bool = False) -> Graphs:
+def read_tu(path: Path, task: str | None = None) -> Graphs:
     """Read all graphs that have nodes; an edge that is listed twice is one edge.
 
     Args:
@@ -34,22 +33,19 @@ def read_tu(path: Path, task: str | None = None, *, downloaded: bool = False) ->
         task: A task of values reads `_graph_attributes`, or numbers in `_graph_labels`; one of
             classes reads `_graph_labels`. By default, labels that are whole numbers or
             text are classes, and attributes are read if there are no labels.
-        downloaded: The remedy for an error is to download the files again.
     """
-    files = TuFiles.find(path, downloaded)
+    files = TuFiles.find(path)
     nodes = _nodes(files)
     size, name = len(nodes.order), files.name
     edges, lines = _edges(files, nodes)
     columns: dict[str, NDArray[Any]] = {}
     edge_columns: dict[str, NDArray[Any]] = {}
-    for kind, dtype in (("labels", np.int64), ("attributes", np.float64)):
-        or_text, is_answer = kind == "labels", (name, kind) == (TRIANGLES, "attributes")
-        values = None
-        if not is_answer:
-            values = files.lines(f"node_{kind}", dtype, size, "node", or_text=or_text)
+    for kind in ("labels", "attributes"):
+        is_answer = (name, kind) == (TRIANGLES, "attributes")
+        values = None if is_answer else files.lines(f"node_{kind}", size, "node")
         if values is not None:
             columns[kind] = values[nodes.order]
-        values = files.lines(f"edge_{kind}", dtype, len(lines), "line of A", or_text=or_text)
+        values = files.lines(f"edge_{kind}", len(lines), "line of A")
         if values is not None:
             edge_columns[kind] = values[lines[: edges.shape[1]]]
     targets, numbers = _targets(files, nodes.ids, task)
@@ -66,8 +62,8 @@ def read_tu(path: Path, task: str | None = None, *, downloaded: bool = False) ->
 
 
 def published_split() -> dict[str, Ints]:
-    """Return the published split of TRIANGLES."""
-    return {part: np.arange(*bounds) for part, bounds in PARTS.items()}
+    """Return the published split of TRIANGLES, which is by position."""
+    return dict(zip(PARTS, np.split(np.arange(45_000), [30_000, 35_000]), strict=True))
 
 
 class _Nodes(NamedTuple):
@@ -87,7 +83,7 @@ class _Nodes(NamedTuple):
 
 
 def _nodes(files: TuFiles) -> _Nodes:
-    owner = files.table("graph_indicator", np.int64, columns=1)[:, 0]
+    owner = files.table("graph_indicator", columns=1)[:, 0]
     wrong = np.flatnonzero(owner < 1)
     if owner.size == 0 or wrong.size:
         got = files.quote("graph_indicator", wrong[0]) if wrong.size else "no lines"
@@ -107,7 +103,7 @@ def _edges(files: TuFiles, nodes: _Nodes) -> tuple[Ints, Ints]:
         (2, E) The edges, sorted and thus graph by graph; and the numbers of all rows of the file,
         first those of these E edges, then those of duplicates.
     """
-    edges = files.table("A", np.int64, columns=2) - 1
+    edges = files.table("A", columns=2) - 1
     size = len(nodes.owner)
     remedy = "number nodes from 1, one per line of the graph_indicator file"
     wrong = np.flatnonzero((edges < 0).any(axis=1) | (edges >= size).any(axis=1))
@@ -143,7 +139,11 @@ def _targets(files: TuFiles, ids: Ints, task: str | None) -> tuple[Mapping[str, 
         )
         warnings.warn(text, HaarPoolWarning, stacklevel=5)
     kind = find_task(task)
-    if labels is None and (values is None or (kind and kind.reads_classes)):
+    if kind is None:
+        chosen = labels or values
+    else:
+        chosen = labels if kind.reads_classes else values or labels
+    if chosen is None:
         if task is None:
             return {}, numbers
         raise HaarPoolError(
@@ -152,11 +152,11 @@ def _targets(files: TuFiles, ids: Ints, task: str | None) -> tuple[Mapping[str, 
             "add the file" if values is None else "pass another",
             task=task,
         )
-    chosen = values if labels is None or (kind and not kind.reads_classes and values) else labels
-    assert chosen is not None
-    if chosen is labels and (kind is None or kind.reads_classes) and is_text(chosen.texts):
+    texts = [text for _, text in chosen.rows]
+    if chosen is labels and (kind is None or kind.reads_classes) and is_text(texts):
         kind = kind or find_task("classification")
-        return kind.label_fields(*text_classes(chosen.texts)), numbers
+        classes = as_classes([None if is_missing(text) else text for text in texts])
+        return kind.label_fields(*classes), numbers
     table = files.numbers(chosen)
     if kind is None:
         is_whole = all(number % 1 == 0 for number in table.flat if number == number)
@@ -165,7 +165,7 @@ def _targets(files: TuFiles, ids: Ints, task: str | None) -> tuple[Mapping[str, 
         names = default_names(table.shape[1])
         return kind.label_fields(table.astype(np.float64), targets=names), numbers
     if table.shape[1] > 1:
-        got = f"{table.shape[1]} in line {chosen.lines[0]}"
+        got = f"{table.shape[1]} in line {chosen.rows[0][0]}"
         raise files.wrong(
             "graph_labels", "one label per line", got, "pass {task}", task="regression"
         )

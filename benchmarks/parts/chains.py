@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from haarpool.bench.measure import Action, BenchOptions, measure
-from haarpool.bench.results import Measurement
-from haarpool.bench.training import dataset
+from benchmarks.measure import Action, BenchOptions, measure
+from benchmarks.parts.training import dataset
+from benchmarks.results import Measurement
 from haarpool.chains.coarsening import build_chain
 from haarpool.chains.dataset_chains import precompute
 from haarpool.chains.recipe import Recipe

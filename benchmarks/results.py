@@ -1,24 +1,27 @@
-"""One line of the table, and the JSON file of all lines."""
+"""One line of the table, and the JSON file of all lines: written, and read for pages."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
+from benchmarks.measure import BenchOptions, Times
 from haarpool._files import write_text
 from haarpool._numbers import as_json
 from haarpool._versions import find_versions, processor_name
-from haarpool.bench.measure import BenchOptions, Times
+from haarpool.errors import HaarPoolError
 
 COLUMNS = f"{'':58} {'median ms':>10} {'quartiles':>17} {'rounds':>6} {'value':>9}"
+
+JsonLine = Mapping[str, Any]  # of a file
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,8 @@ class Measurement:
         """Whether the value is within its limits, or has none."""
         if not math.isfinite(self.value):
             return self.optional and not self.limits
-        low, high = self.at_least, self.at_most
-        return (low is None or self.value >= low) and (high is None or self.value <= high)
+        low, high, value = self.at_least, self.at_most, float(self.value)  # may be of numpy
+        return (low is None or value >= low) and (high is None or value <= high)
 
     def __str__(self) -> str:
         low, high = self.times.quartiles
@@ -129,6 +132,7 @@ def write_json(
     machine: Mapping[str, Any],
     measured: Iterable[Measurement],
     layers: Collection[str] = (),
+    key: str = "lines",
 ) -> list[Any]:
     """Write the lines of some parts; other lines of an earlier run on the same machine stay.
 
@@ -137,6 +141,7 @@ def write_json(
         machine: What `describe_machine` returned.
         measured: All numbers of this run.
         layers: The layers that were measured; lines of other layers stay too. By default all.
+        key: The key of the lines; a file with another key than "lines" is replaced.
 
     Returns:
         The lines in the file.
@@ -148,6 +153,66 @@ def write_json(
         for line in read_json(path, machine)
         if line["part"] not in parts or (layers and line["case"].get("layer") not in layers)
     ] + new
-    content = {"machine": dict(machine), "lines": lines}
+    content = {"machine": dict(machine), key: lines}
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return lines
+
+
+class Benchmark(NamedTuple):
+    """A file of `python -m benchmarks`.
+
+    Attributes:
+        path: The file.
+        device: What was measured on.
+        lines: Its lines.
+    """
+
+    path: Path
+    device: str
+    lines: Sequence[JsonLine]
+
+    @classmethod
+    def read(cls, path: Path) -> Benchmark:
+        """Read a file."""
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            machine, lines = content["machine"], content["lines"]
+            cores = f"{machine['processor']}, {machine['cores']} cores"
+            return cls(path, machine.get("gpu") or cores, [_read_line(line) for line in lines])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise HaarPoolError(
+                "a file of `python -m benchmarks`",
+                f"{path} ({error})",
+                "measure again, or remove it",
+            ) from error
+
+    @property
+    def parts(self) -> set[str]:
+        """Parts that were measured; the line of one that failed has no case."""
+        return {line["part"] for line in self.lines if line["case"]}
+
+    def find(self, part: str, key: str, **case: object) -> dict[Any, JsonLine]:
+        """Return the lines of a part by one key of their cases.
+
+        Args:
+            part: The part.
+            key: The key.
+            **case: What others must be.
+        """
+        return {
+            line["case"][key]: line
+            for line in self.lines
+            if line["part"] == part
+            and key in line["case"]
+            and all(line["case"].get(name) == value for name, value in case.items())
+        }
+
+
+def _read_line(line: JsonLine) -> JsonLine:
+    """Return a line whose values have the types that the report reads."""
+    case = dict(line["case"])
+    if "layer" in case:
+        case |= {"layer": str(case["layer"]), "nodes": int(case["nodes"])}
+    numbers = {"value": line["value"], "median_ms": line.get("median_ms")}
+    floats = {name: None if one is None else float(one) for name, one in numbers.items()}
+    return {**line, "part": str(line["part"]), "case": case, **floats}

@@ -1,9 +1,6 @@
 """Denoise a signal on a sensor graph: time of the chain, and error by method, measure and mode.
 
-    python benchmarks/denoising.py [--out results/denoising.json]
-
-The exit code is 1 if a result is outside its limits. Takes about three minutes on a quiet core, on
-one thread; times are CPU times.
+Takes about three minutes on a quiet core, on one thread; times are CPU times.
 
 100,000 sensors at random places of a square are joined to the six that are nearest. The signal is a
 wave with a jump; the noise has standard deviation 0.3, a mean squared error of 0.09. Coefficients
@@ -22,11 +19,13 @@ from sklearn.metrics import mean_squared_error
 from threadpoolctl import threadpool_limits
 
 import haarpool as hp
-from common import report
+from benchmarks.measure import BenchOptions
+from benchmarks.results import Measurement
 from haarpool._types import Floats
-from haarpool.bench.results import Measurement
 
-NODES, NEIGHBOURS, SIGMA = 100_000, 6, 0.3
+TITLE = "denoising of a signal on a sensor graph; value: seconds, mean squared error, ratio"
+FILE = "denoising"
+NEIGHBOURS, SIGMA = 6, 0.3
 
 
 def sensors(nodes: int, seed: int = 0) -> tuple[sparse.csr_array, Floats]:
@@ -39,8 +38,13 @@ def sensors(nodes: int, seed: int = 0) -> tuple[sparse.csr_array, Floats]:
     return graph.maximum(graph.T), wave + (np.linalg.norm(points - 0.5, axis=1) < 0.3)
 
 
-def measured(nodes: int = NODES) -> Iterator[Measurement]:
+def run(options: BenchOptions) -> Iterator[Measurement]:
     """Measure each pair of method and measure."""
+    with threadpool_limits(1):
+        yield from _measure(2000 if options.quick else 100_000)
+
+
+def _measure(nodes: int) -> Iterator[Measurement]:
     graph, signal = sensors(nodes)
     noisy = signal + SIGMA * np.random.default_rng(1).standard_normal(nodes)
     value = SIGMA * np.sqrt(2 * np.log(nodes))
@@ -66,8 +70,3 @@ def measured(nodes: int = NODES) -> Iterator[Measurement]:
     }  # fmt: skip
     for name, (ratio, least) in ratios.items():
         yield Measurement(name, ratio, at_least=least)
-
-
-if __name__ == "__main__":
-    with threadpool_limits(1):
-        report(__doc__, measured(), "denoising.json")

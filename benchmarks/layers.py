@@ -18,7 +18,7 @@ from torch_geometric.nn import (
     TopKPooling,
 )
 
-from haarpool.bench.measure import Action, BenchOptions, free_memory
+from benchmarks.measure import Action, BenchOptions, free_memory
 from haarpool.nn import EigenPooling, HaarPooling
 from haarpool.nn.layers.diffpool import DiffPool
 from haarpool.nn.layers.eigenpool import AddEigenModes

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from haarpool.bench import eager, growth, memory, timing
-from haarpool.bench.layers import NAMES, OWN, lacks_memory, layers, random_minibatch
-from haarpool.bench.measure import BenchOptions, Times
-from haarpool.bench.transforms import plan
+from benchmarks.layers import NAMES, OWN, lacks_memory, layers, random_minibatch
+from benchmarks.measure import BenchOptions, Times
+from benchmarks.parts import eager, growth, memory, timing
+from benchmarks.parts.transforms import plan
 
 CPU = BenchOptions(torch.device("cpu"), quick=True)
 
@@ -82,7 +82,7 @@ def test_memory_is_measured_at_all_sizes(monkeypatch):
 
 def test_a_layer_that_needs_too_much_memory_is_left_out(monkeypatch):
     assert lacks_memory("ASAPooling", 20, CPU) == ""
-    monkeypatch.setattr("haarpool.bench.layers.free_memory", lambda options: 5e9)
+    monkeypatch.setattr("benchmarks.layers.free_memory", lambda options: 5e9)
     full = BenchOptions(CPU.device)
     assert lacks_memory("ASAPooling", 500, full) == "left out: needs about 5 GB"
     assert lacks_memory("TopKPooling", 1500, full) == ""

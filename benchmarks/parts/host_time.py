@@ -1,7 +1,5 @@
 """Time that Python needs for a layer on a GPU, measured without one: nothing is launched.
 
-    python benchmarks/host_time.py [--out results/host_time.json]
-
 The layer runs with the code for a GPU on tensors of the processor, and a launch does nothing but
 read the addresses of its arguments, as Triton does. What is left is the time of the host, which is
 what a call on small graphs takes. It is compared with `index_add_` on graphs of three nodes,
@@ -15,15 +13,16 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
-import torch
 from torch import Tensor
 
-from common import report
-from haarpool.bench.eager import make_layers, minibatch
-from haarpool.bench.layers import MODES, OWN
-from haarpool.bench.measure import BenchOptions, measure
-from haarpool.bench.results import Measurement
+from benchmarks.layers import MODES, OWN
+from benchmarks.measure import BenchOptions, measure
+from benchmarks.parts.eager import make_layers, minibatch
+from benchmarks.results import Measurement
+from haarpool.training.devices import num_threads
 
+TITLE = "time of Python for a layer on a GPU, nothing launched, one thread; value: index_add_s"
+FILE = "host_time"
 LIMIT = 3.0  # forward + backward over that of index_add_
 
 
@@ -57,8 +56,13 @@ def without_gpu() -> Iterator[None]:
         yield
 
 
-def measured(options: BenchOptions) -> Iterator[Measurement]:
+def run(options: BenchOptions) -> Iterator[Measurement]:
     """Measure the layers at two sizes of their chains."""
+    with num_threads(1):
+        yield from _measure(options.on_host)
+
+
+def _measure(options: BenchOptions) -> Iterator[Measurement]:
     small = make_layers(minibatch(3, options))["index_add_"]
     for num_nodes in (20,) if options.quick else (30, 1000):
         layers = make_layers(minibatch(num_nodes, options))
@@ -77,8 +81,3 @@ def measured(options: BenchOptions) -> Iterator[Measurement]:
                     at_most=LIMIT if is_limited else None,
                     note=f"{1000 * spent.median:.1f} microseconds",
                 )
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    report(__doc__, measured(BenchOptions(torch.device("cpu"))), "host_time.json")

@@ -3,10 +3,11 @@
 import json
 import math
 
+import numpy as np
 import pytest
 
-from haarpool.bench.measure import Times
-from haarpool.bench.results import Measurement, read_json, write_json
+from benchmarks.measure import Times
+from benchmarks.results import Measurement, read_json, write_json
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,9 @@ def test_limits(line, passed):
 
 
 def test_json_has_median_quartiles_rounds_and_limits(tmp_path):
-    line = Measurement("x", 2.0, "copies", Times((1.0, 2.0, 3.0)), at_most=3, case={"nodes": 5})
+    line = Measurement(
+        "x", np.float64(2), "copies", Times((1.0, 2.0, 3.0)), at_most=3, case={"nodes": 5}
+    )
     (read,) = write_json(tmp_path / "b.json", {"cores": 2}, [line])
     assert read == json.loads((tmp_path / "b.json").read_text())["lines"][0]
     assert (read["median_ms"], read["quartiles_ms"], read["rounds"]) == (2.0, [1.5, 2.5], 3)

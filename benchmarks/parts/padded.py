@@ -1,8 +1,4 @@
-"""Compare training on padded minibatches, replayed by a GPU, with the plain loop.
-
-    HAARPOOL_DATA=... python benchmarks/padded.py [--out results/padded.json]
-
-The exit code is 1 if a result is outside its limits.
+"""Training on padded minibatches, replayed by a GPU, beside the plain loop.
 
 Thirty repeats of the default network on NCI1 with dropout, 20 epochs each, the same splits and
 first weights on both sides; dropout differs. Both kinds share the GPU in processes. Times are of
@@ -18,15 +14,16 @@ from multiprocessing import get_context
 import numpy as np
 import torch
 
-from common import report, seconds
-from haarpool.bench.measure import BenchOptions
-from haarpool.bench.results import Measurement
+from benchmarks.measure import BenchOptions, seconds
+from benchmarks.results import Measurement
 from haarpool.datasets import read_graphs
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup
 from haarpool.training.loop import Trainer
-from haarpool.training.run import Run, make_network, start_run
+from haarpool.training.run import Run, start_run
 
+TITLE = "padded and plain training on NCI1; value: ms per step, ratio, difference of accuracies"
+FILE = "padded"
 REPEATS, EPOCHS, PROCESSES = 30, 20, 15
 LIMIT_MS = 1.9
 
@@ -41,13 +38,6 @@ def start() -> Run:
     return start_run(read_graphs("NCI1"), config, group, progress=False)
 
 
-def trainer(run: Run, repeat: int, padded: bool) -> Trainer:
-    """Return the trainer of a repeat with new weights."""
-    network = make_network(run.config, run.graphs, run.encoding, repeat).to(run.group.device)
-    arguments = (network, run.batches, run.graphs, run.splits[repeat], run.config)
-    return Trainer(*arguments, repeat, run.group, padded=padded)
-
-
 def score(fit: Trainer) -> float:
     """Train all epochs; return the test accuracy of the epoch that is best in validation."""
     for _ in range(EPOCHS):
@@ -60,16 +50,20 @@ def score(fit: Trainer) -> float:
 def score_in_process(repeat: int, padded: bool) -> float:
     """Run a repeat in a process of its own."""
     torch.set_num_threads(1)
-    return score(trainer(start(), repeat, padded))
+    return score(Trainer(start(), repeat, padded=padded))
 
 
-def measure() -> Iterator[Measurement]:
-    run = start()
-    steps = len(run.splits[0].train) / run.config.batch_size
-    trainer(run, 0, padded=False).run_epoch(lambda: None)  # compiles the kernels
-    plain = trainer(run, 0, padded=False)
+def run(options: BenchOptions) -> Iterator[Measurement]:
+    """Measure the time of a step, and the accuracy of all repeats."""
+    if not options.on_gpu:
+        yield Measurement("all", error="left out: needs a GPU")
+        return
+    one = start()
+    steps = len(one.splits[0].train) / one.config.batch_size
+    Trainer(one, 0, padded=False).run_epoch(lambda: None)  # compiles the kernels
+    plain = Trainer(one, 0, padded=False)
     plain_ms = 1e3 * seconds(lambda: plain.run_epoch(lambda: None)) / steps
-    padded = trainer(run, 0, padded=True)
+    padded = Trainer(one, 0, padded=True)
     padded_ms = 1e3 * seconds(lambda: score(padded)) / (EPOCHS * steps)
     yield Measurement("padded step, ms", padded_ms, at_most=LIMIT_MS)
     yield Measurement(
@@ -91,7 +85,3 @@ def measure() -> Iterator[Measurement]:
     )
     name = "difference of the mean test accuracies over its standard error"
     yield Measurement(name, abs(means[0] - means[1]) / error, at_most=1, note=note)
-
-
-if __name__ == "__main__":
-    report(__doc__, measure(), "padded.json", BenchOptions(torch.device("cuda")))

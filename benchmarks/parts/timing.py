@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from haarpool.bench.layers import (
+from benchmarks.layers import (
     MODES,
     NAMES,
     OWN,
@@ -14,7 +14,7 @@ from haarpool.bench.layers import (
     node_counts,
     random_minibatch,
 )
-from haarpool.bench.measure import (
+from benchmarks.measure import (
     Action,
     BenchOptions,
     Times,
@@ -23,7 +23,7 @@ from haarpool.bench.measure import (
     in_new_process,
     measure,
 )
-from haarpool.bench.results import Measurement
+from benchmarks.results import Measurement
 
 TITLE = "one pooling layer, 50 random graphs, 10 % density, 64 features; value: TopKPooling / it"
 REFERENCE = "TopKPooling"

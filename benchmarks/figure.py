@@ -10,6 +10,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from benchmarks.results import JsonLine
 from haarpool._files import atomic_write
 
 _COLOURS = {
@@ -24,14 +25,13 @@ _COLOURS = {
     "EigenPooling": "#27ae60",
 }
 _WAYS = {"captured": "#c0392b", "plain": "#3b8ed0", "compiled": "#8e9aa5"}
-JsonLine = Mapping[str, Any]
 
 
 def draw(lines: Sequence[JsonLine], machine: Mapping[str, Any], path: Path) -> None:
     """Draw the parts that the lines belong to.
 
     Args:
-        lines: Lines as `Line.as_json` returns them.
+        lines: Lines as `Measurement.as_json` returns them.
         machine: What `describe_machine` returned.
         path: The PNG file to write.
     """

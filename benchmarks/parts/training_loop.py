@@ -1,13 +1,9 @@
-"""Measure the overhead of the training loop and the memory of prediction.
-
-    HAARPOOL_DATA=... python benchmarks/training.py [--out results/training.json]
-
-The exit code is 1 if a result is outside its limits.
+"""The overhead of the training loop and the memory of prediction.
 
 Steps: the loop of `haarpool train` (select a batch, loss, gradient, Adam, progress bar) is compared
 with a minimal hand-written loop over ready-made batches. Times are the minimum of several rounds;
 each round runs all loops. For information: the loops of Lightning Fabric and Accelerate if they are
-installed. `haarpool bench` measures the time of a step.
+installed. The part `training` measures the time of a step.
 Memory: the peak of `haarpool predict` on 10,000 and on 100,000 molecules in a CSV file, each in its
 own process.
 """
@@ -26,8 +22,8 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from common import report, run_haarpool, seconds
-from haarpool.bench.results import Measurement
+from benchmarks.measure import Action, BenchOptions, run_haarpool, seconds
+from benchmarks.results import Measurement
 from haarpool.datasets import read_graphs
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, num_threads
@@ -36,6 +32,20 @@ from haarpool.training.preparation import choose_threads
 from haarpool.training.presets import preset
 from haarpool.training.run import Run, make_network, start_run
 
+TITLE = "the training loop beside a bare one, and prediction of molecules; value: ratio"
+FILE = "training"
+
+
+def run(options: BenchOptions) -> Iterator[Measurement]:
+    """Measure the loops on two datasets, and prediction."""
+    if options.quick:
+        yield from steps("rings", "best", 2)
+        yield from memory(100)
+        return
+    yield from steps("MUTAG", "best", 100)
+    yield from steps("NCI1", "paper", 5)
+    yield from memory(10_000)
+
 
 def minibatches(run: Run, rng: np.random.Generator) -> Iterator[Any]:
     """Select the minibatches of one epoch, one by one."""
@@ -43,7 +53,7 @@ def minibatches(run: Run, rng: np.random.Generator) -> Iterator[Any]:
         yield run.batches.take(chosen)
 
 
-def bare(run: Run, batches: Callable[[], Iterable[Any]], driver: Any = None) -> Callable[[], None]:
+def bare(run: Run, batches: Callable[[], Iterable[Any]], driver: Any = None) -> Action:
     """Return a minimal training loop, inside of Lightning Fabric or Accelerate if one is given."""
     network = make_network(run.config, run.graphs, run.encoding).train()
     lr, decay = run.config.lr, run.config.weight_decay
@@ -57,7 +67,10 @@ def bare(run: Run, batches: Callable[[], Iterable[Any]], driver: Any = None) -> 
         for batch in batches():
             optimizer.zero_grad()
             loss = network.loss(forward(batch), batch["y"])
-            loss.backward() if driver is None else driver.backward(loss)
+            if driver is None:
+                loss.backward()  # type: ignore[no-untyped-call]
+            else:
+                driver.backward(loss)
             optimizer.step()
 
     return epoch
@@ -77,10 +90,9 @@ def drivers() -> dict[str, Any]:
     return found
 
 
-def engine(run: Run) -> Callable[[], None]:
+def engine(run: Run) -> Action:
     """Return the training loop of `haarpool train`."""
-    network = make_network(run.config, run.graphs, run.encoding)
-    fit = Trainer(network, run.batches, run.graphs, run.splits[0], run.config, 0, ProcessGroup())
+    fit = Trainer(run, 0)
     bar = tqdm(total=10**9, file=io.StringIO())
     return lambda: fit._train(np.random.default_rng(0), bar.update)
 
@@ -128,33 +140,24 @@ def molecules(path: Path, count: int) -> None:
             file.write(f"{smiles},{int(chosen.sum() % 2)}\n")
 
 
-def memory() -> Iterator[Measurement]:
-    """Measure the peak memory of `haarpool predict` for two sizes of input."""
+def memory(few: int) -> Iterator[Measurement]:
+    """Measure the peak memory of `haarpool predict` for some molecules and ten times as many."""
+    many = 10 * few
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         molecules(root / "train.csv", 300)
         train = ("train", root / "train.csv", "--target", "toxic", "--epochs", 2)
         run_haarpool(*train, "--out", root / "run", "--quiet")
         peaks, times, out = {}, {}, root / "out.csv"
-        for count in (10_000, 100_000):
+        for count in (few, many):
             molecules(root / "new.csv", count)
             predict = ("predict", root / "run", root / "new.csv", "--quiet", "--out", out)
             peaks[count], times[count] = run_haarpool(*predict)
             assert len(out.read_text().splitlines()) == count + 1
         yield Measurement(
-            "peak memory of predict, 100,000 over 10,000 molecules",
-            peaks[100_000] / peaks[10_000],
+            f"peak memory of predict, {many:,} over {few:,} molecules",
+            peaks[many] / peaks[few],
             at_most=1.05,
             note=" GB, ".join(f"{peak:.2f}" for peak in peaks.values()) + " GB",
         )
-        yield Measurement("molecules per second", 1e5 / times[100_000], note="for information")
-
-
-def measure() -> Iterator[Measurement]:
-    yield from steps("MUTAG", "best", 100)
-    yield from steps("NCI1", "paper", 5)
-    yield from memory()
-
-
-if __name__ == "__main__":
-    report(__doc__, measure(), "training.json")
+        yield Measurement("molecules per second", many / times[many], note="for information")

@@ -6,9 +6,9 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from haarpool.bench.figure import _draw_memory
-from haarpool.bench.measure import BenchOptions
-from haarpool.bench.runner import run_parts
+from benchmarks.figure import _draw_memory
+from benchmarks.measure import BenchOptions
+from benchmarks.runner import run_parts
 from haarpool.errors import HaarPoolError
 
 CPU = torch.device("cpu")

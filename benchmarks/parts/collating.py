@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 from torch_geometric.data import Batch
 
-from haarpool.bench.layers import num_graphs, random_graph
-from haarpool.bench.measure import BenchOptions, measure
-from haarpool.bench.results import Measurement
+from benchmarks.layers import num_graphs, random_graph
+from benchmarks.measure import BenchOptions, measure
+from benchmarks.results import Measurement
 from haarpool.data import AddHaarChain
 
 TITLE = "Batch.from_data_list of 50 graphs with 30 nodes; value: times plain Data"

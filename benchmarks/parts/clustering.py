@@ -1,10 +1,7 @@
-"""Measure speed and quality of clustering.
+"""Speed and quality of clustering, on NCI1 and on large random graphs.
 
-    HAARPOOL_DATA=DIR python benchmarks/clustering.py [--out results/clustering.json]
-
-DIR contains NCI1 in TU layout. Results are ratios of times measured in the same run; the exit code
-is 1 if one is outside its limits. Everything runs on one thread. The methods of a comparison run in
-turns, and the shortest time of each counts, because other work on the machine slows some turns.
+Everything runs on one thread. The methods of a comparison run in turns, and the shortest time of
+each counts, because other work on the machine slows some turns.
 Work in one process is measured in CPU time: otherwise waiting for a core would count, and it is
 more likely in a long call than in a short one.
 """
@@ -28,19 +25,28 @@ from sklearn.cluster import SpectralClustering
 from threadpoolctl import threadpool_limits
 
 import haarpool as hp
-from common import report, seconds
-from haarpool.bench.measure import read_proc
-from haarpool.bench.results import Measurement
+from benchmarks.measure import BenchOptions, growth_of_process, seconds
+from benchmarks.results import Measurement
 from haarpool.chains.clustering.matching import matching
 from haarpool.chains.clustering.metis import metis
 from haarpool.chains.graph_batch import GraphBatch
 from haarpool.chains.workers import CHUNK_SECONDS, spread
 from haarpool.datasets import read_graphs
 
+TITLE = "clustering beside other libraries, one thread; value: ratio of times"
+FILE = "clustering"
 EDGES = [1_250_000 * 2**i for i in range(4)]
 
-
 cpu_seconds = partial(seconds, clock=time.process_time)
+
+
+def run(options: BenchOptions) -> Iterator[Measurement]:
+    """Measure everything; there are no tiny sizes."""
+    with threadpool_limits(1):
+        yield from spectral()
+        yield from dataset()
+        yield from scheduling()
+        yield from large()
 
 
 def spectral() -> Iterator[Measurement]:
@@ -150,8 +156,10 @@ def scheduling() -> Iterator[Measurement]:
     chunk = graphs[: int(len(graphs) * CHUNK_SECONDS / total)]
     work = seconds(partial(hp.precompute, chunk, 3, cache=False))
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster),
+        LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster),  # type: ignore[no-untyped-call]
     ):
         for backend in ("loky", "dask"):
             with joblib.parallel_config(backend=backend, n_jobs=2):
@@ -177,7 +185,7 @@ def uniform(size: int, edges: int) -> sparse.csr_array:
 def large() -> Iterator[Measurement]:
     """Measure `matching` and `metis` on graphs of up to 10,000,000 edges."""
     graphs = [uniform(edges // 5, edges) for edges in EDGES]
-    times = [[] for _ in graphs]
+    times: list[list[float]] = [[] for _ in graphs]
     for _ in range(9):
         for graph, graph_times in zip(graphs, times, strict=True):
             graph_times.append(cpu_seconds(partial(matching, graph, graph.shape[0] // 2, seed=0)))
@@ -191,23 +199,12 @@ def large() -> Iterator[Measurement]:
     spent = cpu_seconds(partial(metis, million, million.shape[0] // 2, seed=0))
     note = f"1,000,000 nodes, 5,000,000 edges; matching {best[2]:.1f} s, metis {spent:.0f} s"
     yield Measurement("metis over matching", spent / best[2], at_least=10, note=note)
-    before = read_proc("VmRSS")
     for method in ("matching", "metis"):
-        spent = seconds(partial(hp.build_chain, million, 3, method=method, top=None))
-        bytes_per_entry = (read_proc("VmHWM") - before) / (million.shape[0] + million.nnz)
-        note = f"3 levels in {spent:.0f} s; the graph itself takes 12 per entry"
+        start = time.perf_counter()
+        peak = growth_of_process(partial(hp.build_chain, million, 3, method=method, top=None))
+        spent = time.perf_counter() - start
         yield Measurement(
-            f"peak bytes per node and entry, build_chain, {method}", bytes_per_entry, note=note
+            f"peak bytes per node and entry, build_chain, {method}",
+            peak / (million.shape[0] + million.nnz),
+            note=f"3 levels in {spent:.0f} s; the graph itself takes 12 per entry",
         )
-
-
-def measure() -> Iterator[Measurement]:
-    yield from spectral()
-    yield from dataset()
-    yield from scheduling()
-    yield from large()
-
-
-if __name__ == "__main__":
-    with threadpool_limits(1):
-        report(__doc__, measure(), "clustering.json")

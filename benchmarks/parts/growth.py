@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import torch
 
-from haarpool.bench.measure import Action, BenchOptions, free_memory, measure
-from haarpool.bench.results import Measurement
-from haarpool.bench.transforms import plan, threads
+from benchmarks.measure import Action, BenchOptions, free_memory, measure
+from benchmarks.parts.transforms import plan, threads
+from benchmarks.results import Measurement
 from haarpool.haar.transform import adjoint
 
 TITLE = "adjoint, time ~ nodes^exponent, where a copy takes at least 0.5 ms; value: exponent"

@@ -18,9 +18,9 @@ from torch_geometric.data import Batch
 from torch_geometric.nn import GCNConv, TopKPooling
 from torch_geometric.utils import from_networkx
 
-from haarpool.bench.layers import COLUMNS, MODES, OWN, Layer
-from haarpool.bench.measure import BenchOptions, in_new_process, measure
-from haarpool.bench.results import Measurement
+from benchmarks.layers import COLUMNS, MODES, OWN, Layer
+from benchmarks.measure import BenchOptions, in_new_process, measure
+from benchmarks.results import Measurement
 from haarpool.data import AddHaarChain
 from haarpool.nn import HaarPooling
 from haarpool.training.devices import num_threads

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
@@ -163,6 +164,18 @@ def _block(action: Action, calls: int, options: BenchOptions) -> float:
     return float(first.elapsed_time(last)) / calls
 
 
+def seconds(action: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Return the time of one call.
+
+    Args:
+        action: What is called.
+        clock: `time.process_time` measures the processor alone.
+    """
+    start = clock()
+    action()
+    return clock() - start
+
+
 def captured(action: Action) -> Action:
     """Return the replay of an action that is captured in a CUDA graph."""
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -219,8 +232,7 @@ def describe(error: BaseException) -> str:
 def peak_memory(action: Action, options: BenchOptions) -> int:
     """Return the bytes that an action takes at its peak, its result included.
 
-    On a processor this is the growth of the process; memory that an earlier call has left to the
-    process does not count.
+    On a processor this is the growth of the process.
     """
     action()  # compiles
     if options.on_gpu:
@@ -230,12 +242,44 @@ def peak_memory(action: Action, options: BenchOptions) -> int:
         action()
         torch.cuda.synchronize()
         return torch.cuda.max_memory_allocated() - before
+    return growth_of_process(action)
+
+
+def growth_of_process(action: Action) -> int:
+    """Return the bytes by which this process grows at its peak while an action runs (Linux).
+
+    Memory that an earlier call has left to the process does not count.
+    """
     with suppress(AttributeError):  # of other C libraries
         ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before = read_proc("VmRSS")
     action()
     return max(read_proc("VmHWM") - before, 0)
+
+
+_COMMAND = """\
+import sys
+from pathlib import Path
+from haarpool.cli import main
+code = main(sys.argv[2:])
+Path(sys.argv[1]).write_bytes(Path("/proc/self/status").read_bytes())
+sys.exit(code)
+"""
+
+
+def run_haarpool(*command: object, **environment: object) -> tuple[float, float]:
+    """Run `haarpool` in a new process; return its peak memory in GB and its seconds."""
+    start = time.perf_counter()
+    with TemporaryDirectory() as folder:
+        status = f"{folder}/status"
+        subprocess.run(
+            [sys.executable, "-c", _COMMAND, status, *map(str, command)],
+            stdout=subprocess.DEVNULL,
+            env=os.environ | {name: str(value) for name, value in environment.items()},
+            check=True,
+        )
+        return read_proc("VmHWM", status) / 1e9, time.perf_counter() - start
 
 
 def free_memory(options: BenchOptions) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from haarpool.bench.measure import (
+from benchmarks.measure import (
     BenchOptions,
     Times,
     in_new_process,

@@ -9,7 +9,19 @@ import pytest
 import torch
 from scipy.stats import t as student
 
+from benchmarks import presets
+from benchmarks.common import write_tables
+from benchmarks.default_scores import Plan, difference, paired_difference, unpaired_difference
+from benchmarks.fingerprint import NETWORKS, layers, transforms
+from benchmarks.measure import BenchOptions
+from benchmarks.parts import denoising, host_time
+from benchmarks.presets import score_of
+from benchmarks.results import Benchmark
+from benchmarks.speed_page import layer_table, three_digits, training_table
+from haarpool.haar import operators
 from haarpool.tasks import find_task
+
+CPU = BenchOptions(torch.device("cpu"), quick=True)
 
 
 def fake_trainer():
@@ -35,8 +47,6 @@ def outputs_of(*epochs):
 
 
 def test_an_epoch_is_never_scored_on_the_graphs_that_chose_it():
-    from presets import score_of
-
     # The halves are graphs 0, 2 and graphs 1, 3. Epoch 0 is right on the first, epoch 1 on the
     # second half: each half chooses the epoch that is wrong on the other.
     outputs = outputs_of([0, 1, 1, 0], [1, 0, 0, 1])
@@ -48,16 +58,12 @@ def test_an_epoch_is_never_scored_on_the_graphs_that_chose_it():
 
 
 def test_the_lowest_loss_chooses_the_epoch():
-    from presets import score_of
-
     outputs = outputs_of([0, 0, 1, 1], [1, 1, 0, 0])
     outputs[0] *= 3  # a lower loss of the fake trainer
     assert score_of(fake_trainer(), outputs, "loss", "accuracy") == 1
 
 
 def test_ranks_are_means_over_datasets_and_need_all_trainings(monkeypatch):
-    import presets
-
     monkeypatch.setattr(presets, "DATASETS", {"A": "accuracy", "E": "rmse"})
     monkeypatch.setattr(presets, "CANDIDATES", {"x": {}, "y": {}, "z": {}})
     monkeypatch.setattr(presets, "MONITORS", ("last",))
@@ -74,8 +80,6 @@ def test_ranks_are_means_over_datasets_and_need_all_trainings(monkeypatch):
 
 
 def test_differences_are_positive_where_we_are_better():
-    from default_scores import Plan, difference
-
     ours, others = ({str(i): 0.5 + i / 100 + by for i in range(5)} for by in (0.0, 0.1))
     ahead = difference(Plan("ESOL", "random", 5, 5), ours, others)  # an error
     assert ahead.mean == pytest.approx(0.1)
@@ -85,8 +89,6 @@ def test_differences_are_positive_where_we_are_better():
 
 
 def test_intervals_of_paired_differences_are_corrected_for_overlap():
-    from default_scores import paired_difference, unpaired_difference
-
     ours, others = [1.0, 2.0, 3.0, 6.0], [0.0, 0.0, 0.0, 0.0]
     expected = student.ppf(0.975, 3) * np.std(ours, ddof=1) * (1 / 4 + 1 / 8) ** 0.5
     difference = paired_difference(ours, others)
@@ -96,8 +98,6 @@ def test_intervals_of_paired_differences_are_corrected_for_overlap():
 
 
 def test_a_table_replaces_the_old_one_and_nothing_else(tmp_path):
-    from common import write_tables
-
     page = tmp_path / "page.md"
     page.write_text("a\n<!-- graphs -->\nold\n<!-- end -->\nb\n")
     write_tables({"graphs": "new", "molecules": "none"}, [page])
@@ -108,9 +108,6 @@ def test_a_table_replaces_the_old_one_and_nothing_else(tmp_path):
 
 
 def test_tables_of_speed_show_what_was_measured_and_leave_the_rest_empty(tmp_path):
-    from haarpool.experiments.speed import Benchmark
-    from speed_page import layer_table, training_table
-
     def line(part, value, median, **case):
         times = {"value": value, "median_ms": median}
         return {"part": part, "case": case, "unit": "", **times}
@@ -143,8 +140,6 @@ def test_tables_of_speed_show_what_was_measured_and_leave_the_rest_empty(tmp_pat
 
 @pytest.mark.slow
 def test_fingerprints_of_transforms_and_layers_are_repeatable():
-    from fingerprint import NETWORKS, layers, transforms
-
     assert transforms() == transforms()
     hashes = layers()
     assert {f"network {arch}" for arch in NETWORKS} <= hashes.keys()
@@ -152,9 +147,7 @@ def test_fingerprints_of_transforms_and_layers_are_repeatable():
 
 
 def test_the_chain_for_signals_removes_most_noise():
-    from denoising import measured
-
-    value = {result.name: result.value for result in measured(2000)}
+    value = {result.name: result.value for result in denoising.run(CPU)}
     noise = value["noise: mean squared error"]
     assert noise == pytest.approx(0.09, rel=0.1)
     error = {m: value[f"matching, {m}, hard: mean squared error"] for m in ("children", "mass")}
@@ -164,11 +157,14 @@ def test_the_chain_for_signals_removes_most_noise():
 
 def test_the_time_of_the_host_needs_no_gpu():
     pytest.importorskip("triton")
-    from haarpool.bench.measure import BenchOptions
-    from haarpool.haar import operators
-    from host_time import measured
 
-    results = list(measured(BenchOptions(torch.device("cpu"), quick=True)))
+    results = list(host_time.run(CPU))
     assert len(results) == 10
     assert all(np.isfinite(result.value) and result.value > 0 for result in results)
     assert operators._kernels("cpu").__name__.endswith("cpu")  # as before
+
+
+def test_numbers_of_the_speed_page_have_three_digits():
+    texts = [three_digits(value) for value in (0.5, 9.0, 11.0, 3635.1, None)]
+    assert texts == ["0.50", "9.00", "11.0", "3,635", "–"]
+    assert three_digits(0.5, least=3) == "0.500"

@@ -1,8 +1,6 @@
-"""Measure the memory of training and prediction on a dataset as large as REDDIT.
+"""The memory of training and prediction on a dataset as large as REDDIT.
 
-    python benchmarks/large_data.py [--out results/large_data.json]
-
-The exit code is 1 if a result is outside its limits. Takes about five minutes on a quiet core.
+Takes about five minutes on a quiet core.
 
 The graphs are generated: 2,000 discussions with a million nodes, each with one or two hubs of up to
 3,000 neighbours. They are written in TU layout; then `haarpool train` reads them, builds their
@@ -17,21 +15,23 @@ from pathlib import Path
 
 import numpy as np
 
-from common import report, run_haarpool
-from haarpool.bench.results import Measurement
+from benchmarks.measure import BenchOptions, run_haarpool
+from benchmarks.results import Measurement
 
-GRAPHS, NODES, HUB = 2_000, 1_000_000, 3_000
+TITLE = "commands on 2,000 graphs with a million nodes; value: peak memory in GB"
+FILE = "large_data"
+SIZES = (2_000, 1_000_000, 3_000)  # graphs, nodes, neighbours of the largest hub
 LIMIT = 4.0  # GB
 
 
-def write_discussions(folder: Path, name: str = "THREADS", seed: int = 0) -> Path:
+def write_discussions(folder: Path, graphs: int, nodes: int, hub_size: int) -> None:
     """Write the dataset. A node answers a hub, or a random earlier node; class 1 has two hubs."""
-    rng = np.random.default_rng(seed)
-    sizes = np.minimum(rng.lognormal(size=GRAPHS), 7)
-    sizes = np.maximum((sizes * NODES / sizes.sum()).astype(np.int64), 6)
-    classes = rng.integers(0, 2, GRAPHS)
-    sizes[0], classes[0] = 5 * HUB // 4, 0
-    graph = np.repeat(np.arange(GRAPHS), sizes)
+    rng = np.random.default_rng(0)
+    sizes = np.minimum(rng.lognormal(size=graphs), 7)
+    sizes = np.maximum((sizes * nodes / sizes.sum()).astype(np.int64), 6)
+    classes = rng.integers(0, 2, graphs)
+    sizes[0], classes[0] = 5 * hub_size // 4, 0
+    graph = np.repeat(np.arange(graphs), sizes)
     first = np.repeat(np.cumsum(sizes) - sizes, sizes)
     node = np.arange(len(graph)) - first  # in its graph
     earlier = (rng.random(len(graph)) * node).astype(np.int64)
@@ -41,17 +41,17 @@ def write_discussions(folder: Path, name: str = "THREADS", seed: int = 0) -> Pat
     child = np.flatnonzero(node > 0)
     pairs = np.stack([child, (first + parent)[child]], axis=1) + 1
     folder.mkdir(parents=True)
-    np.savetxt(folder / f"{name}_A.txt", np.concatenate([pairs, pairs[:, ::-1]]), "%d", ", ")
-    np.savetxt(folder / f"{name}_graph_indicator.txt", graph + 1, "%d")
-    np.savetxt(folder / f"{name}_graph_labels.txt", classes, "%d")
-    return folder
+    np.savetxt(folder / "THREADS_A.txt", np.concatenate([pairs, pairs[:, ::-1]]), "%d", ", ")
+    np.savetxt(folder / "THREADS_graph_indicator.txt", graph + 1, "%d")
+    np.savetxt(folder / "THREADS_graph_labels.txt", classes, "%d")
 
 
-def measure() -> Iterator[Measurement]:
+def run(options: BenchOptions) -> Iterator[Measurement]:
+    """Measure each command."""
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         data, run, cache = root / "THREADS", root / "run", root / "cache"
-        write_discussions(data / "raw")
+        write_discussions(data / "raw", *((20, 10_000, 30) if options.quick else SIZES))
         commands = {
             "info": ("info", data),
             "train, one epoch": ("train", data, "--epochs", 1, "--quiet", "--out", run),
@@ -59,9 +59,5 @@ def measure() -> Iterator[Measurement]:
         }
         for name, command in commands.items():
             memory, spent = run_haarpool(*command, HAARPOOL_CACHE=cache)
-            note = f"GB, {spent:.0f} s"
-            yield Measurement(f"peak memory of {name}", memory, at_most=LIMIT, note=note)
-
-
-if __name__ == "__main__":
-    report(__doc__, measure(), "large_data.json")
+            title, note = f"peak memory of {name}", f"{spent:.0f} s"
+            yield Measurement(title, memory, "GB", at_most=LIMIT, note=note)

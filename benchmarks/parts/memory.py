@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from haarpool.bench.layers import (
+from benchmarks.layers import (
     NAMES,
     OWN,
     SLOW,
@@ -18,9 +18,9 @@ from haarpool.bench.layers import (
     node_counts,
     random_minibatch,
 )
-from haarpool.bench.measure import Action, BenchOptions, describe, peak_memory
-from haarpool.bench.results import Measurement
-from haarpool.bench.transforms import KINDS, main_size, plan, threads
+from benchmarks.measure import Action, BenchOptions, describe, peak_memory
+from benchmarks.parts.transforms import KINDS, main_size, plan, threads
+from benchmarks.results import Measurement
 from haarpool.haar.transform import adjoint
 
 TITLE = "peak memory beyond the input, result included; value: times the size of x"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import chemprop_peer
+from benchmarks import chemprop_peer
 from haarpool.datasets.splits import make_splits
 
 pytest.importorskip("rdkit")
@@ -46,7 +46,7 @@ def run(tmp_path, monkeypatch):
     arguments = ["--chemprop", str(program), "--out", "out.jsonl", "--only", "ESOL-random"]
 
     def main():
-        monkeypatch.setattr(sys, "argv", ["chemprop_peer.py", *arguments])
+        monkeypatch.setattr(sys, "argv", ["chemprop_peer", *arguments])
         chemprop_peer.main()
         return [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
 

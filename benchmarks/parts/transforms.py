@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 import torch
 
-from haarpool.bench.measure import BenchOptions, free_memory, measure
-from haarpool.bench.results import Measurement
+from benchmarks.measure import BenchOptions, free_memory, measure
+from benchmarks.results import Measurement
 from haarpool.chains.chain import Chain
 from haarpool.haar.chain_tensors import ChainTensors
 from haarpool.haar.transform import adjoint, compress, expand, forward_transform

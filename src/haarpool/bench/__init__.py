@@ -1,1 +1,0 @@
-"""Benchmarks of speed and memory: `haarpool bench`. One file per part; `runner.py` runs them."""
