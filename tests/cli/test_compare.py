@@ -46,7 +46,7 @@ def test_a_table_and_what_it_allows_to_say(tmp_path):
 
 def test_lines_have_the_keys_that_are_documented(tmp_path):
     compare(tmp_path, "--repeats", 1, "--ensemble", 2)
-    keys = {key for line in read_lines(tmp_path / "lines" / "rings.jsonl") for key in line}
+    keys = {key for line in read_lines(tmp_path / "trainings" / "rings.jsonl") for key in line}
     page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
     _, table = page.split("<!-- keys of a line -->")
     names = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`[^|]+) \|", table, re.M)))
