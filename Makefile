@@ -21,9 +21,9 @@ $(VENV)/installed: pyproject.toml $(if $(CONSTRAINTS),$(CONSTRAINTS),always)
 	$(BIN)/$(PIP_INSTALL) --editable ".[dev]"
 	@touch $@
 
-demo: $(VENV)/installed ## train on MUTAG (or generated graphs), write the report, predict
+demo: $(VENV)/installed ## two minutes: train on handwritten digits, write the report, predict
 	@rm -rf build/demo
-	$(BIN)/haarpool train --repeats 3 --out build/demo/run
+	$(BIN)/haarpool train --repeats 3 --epochs 35 --out build/demo/run
 	$(BIN)/haarpool predict build/demo/run --out build/demo/predictions.csv
 	@head -4 build/demo/predictions.csv
 	@echo "look at build/demo/run/report.html and build/demo/predictions.csv"

@@ -87,7 +87,7 @@ class CsmLearner(Learner):
     @cached_property
     def kernel(self) -> Floats | HaarPoolError:
         """(G, G) kernel matrix with ones on its diagonal, or why there is none."""
-        graphs, kernels = self.graphs, import_extra("grakel.kernels", "csm")
+        graphs, kernels = self.graphs, import_extra("grakel.kernels", "paper")
         matching = kernels.SubgraphMatching(k=self.cell.settings["subgraph_size"])
         matching.initialize()
         inputs = [as_grakel(graphs, g) for g in range(len(graphs))]

@@ -15,6 +15,7 @@ CLAIMS = {
     "regression": (r"test error ([\d.]+) .*guess ([\d.]+)", lambda a, b: a < 0.8 * b),
     "unet": (r"test accuracy ([\d.]+) .*alone ([\d.]+)", lambda a, b: a > b + 0.15),
     "own_pooling": (r"test accuracy ([\d.]+) .*by chance ([\d.]+)", lambda a, b: a > b + 0.15),
+    "digits": (r"test accuracy ([\d.]+) ± ([\d.]+) %", lambda a, b: abs(a - 96.8) < 0.5 and b < 2),
     "denoising": (r"over neighbours ([\d.]+) dB[^$]*chains ([\d.]+) dB", lambda a, b: b > a + 1),
 }
 

@@ -8,7 +8,14 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 import haarpool as hp
-from haarpool.plot import plot_basis, plot_chain, plot_overview, plot_wavelets
+from haarpool.plot import (
+    plot_basis,
+    plot_chain,
+    plot_chains,
+    plot_overview,
+    plot_signal,
+    plot_wavelets,
+)
 from helpers.tolerances import LOOSER
 
 KARATE = Path(__file__).parents[1] / "examples" / "karate.py"
@@ -106,6 +113,70 @@ def test_layout_follows_the_seed(karate):
     first, again, other = (discs(plot_chain(karate, seed=s).axes[0]) for s in (0, 0, 1))
     assert first.keys() == again.keys()
     assert first.keys() != other.keys()
+
+
+PICTURES = {
+    "chain": plot_chain,
+    "chains": lambda chain, **options: plot_chains({"some": chain}, **options),
+    "wavelets": lambda chain, **options: plot_wavelets(chain, [0], **options),
+    "overview": plot_overview,
+    "signal": lambda chain, **options: plot_signal(chain, np.arange(34), **options),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_nodes_are_drawn_where_they_are(name, karate):
+    positions = np.stack([np.arange(34) % 6, 100 + np.arange(34) // 6 * 3], axis=1)
+    figure = PICTURES[name](karate, positions=positions)
+    ax = figure.axes[0]
+    drawn = np.concatenate([c.get_offsets() for c in ax.collections if type(c) is PathCollection])
+    assert np.unique(drawn, axis=0).tolist() == np.unique(positions, axis=0).tolist()
+    # Equal scales, and the second coordinate goes up.
+    assert ax.get_aspect() == 1.0
+    assert np.ptp(ax.get_xlim()) == pytest.approx(np.ptp(ax.get_ylim()))
+    assert not ax.yaxis_inverted()
+    low, high = ax.get_ylim()
+    assert low < 100 < 115 < high
+
+
+def test_a_parent_is_in_the_middle_of_given_positions(karate):
+    positions = np.random.default_rng(0).normal(size=(34, 2))
+    top = discs(plot_chain(karate, positions=positions.tolist()).axes[1])
+    members = karate.parents[0] == karate.parents[0][0]
+    assert tuple(positions[members].mean(axis=0).round(9)) in top
+
+
+@pytest.mark.parametrize("chain", ["one node"], indirect=True)
+def test_one_node_at_a_position(chain):
+    ax = plot_chain(chain, positions=[[3.0, 5.0]]).axes[0]
+    assert ax.get_xlim() == pytest.approx((2.4, 3.6))
+
+
+@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize(
+    ("positions", "got"),
+    [
+        (np.zeros((33, 2)), r"shape \(33, 2\)"),
+        (np.zeros((34, 3)), r"shape \(34, 3\)"),
+        (np.full((34, 2), np.nan), "nan or infinity"),
+        ([["a", "b"]] * 34, "dtype <U1"),
+    ],
+)
+def test_wrong_positions(name, positions, got, karate):
+    with pytest.raises(hp.HaarPoolError, match=rf"positions as finite .* \(34, 2\), got .*{got}"):
+        PICTURES[name](karate, positions=positions)
+
+
+def test_a_larger_value_has_more_colour(karate):
+    values = np.random.default_rng(0).normal(size=34)
+    (scatter,) = plot_signal(karate, values).axes[0].collections
+    share = scatter.get_facecolors()[:, 3]
+    assert (np.argsort(share) == np.argsort(values)).all()
+    assert (share.min(), share.max()) == pytest.approx((0.08, 1))
+    (scatter,) = plot_signal(karate, np.ones(34)).axes[0].collections
+    assert len(np.unique(scatter.get_facecolors()[:, 3])) == 1
+    with pytest.raises(hp.HaarPoolError, match=r"signal as finite numbers of shape \(34,\)"):
+        plot_signal(karate, np.ones((34, 1)))
 
 
 def test_basis_shows_the_entries_in_rows_of_clusters(karate):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -16,13 +16,14 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
-from matplotlib.colors import FuncNorm
+from matplotlib.colors import FuncNorm, to_rgba
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from haarpool._text import count
 from haarpool._types import Floats, Ints
+from haarpool.chains.adjacency import as_array
 from haarpool.chains.chain import Chain, check_chain
 from haarpool.errors import HaarPoolError
 from haarpool.haar.basis import haar_basis
@@ -30,7 +31,14 @@ from haarpool.haar.basis import haar_basis
 AxesRow = Axes | Sequence[Axes] | NDArray[Any]
 Colours = dict[int, Floats]
 
-__all__ = ["plot_basis", "plot_chain", "plot_chains", "plot_overview", "plot_wavelets"]
+__all__ = [
+    "plot_basis",
+    "plot_chain",
+    "plot_chains",
+    "plot_overview",
+    "plot_signal",
+    "plot_wavelets",
+]
 
 MAX_BASIS_NODES = 3000  # a figure has no more pixels
 INK, _FAINT = "#333333", "#b0b0b0"
@@ -42,7 +50,13 @@ _LEGEND = (
 )
 
 
-def plot_chain(chain: Chain, axes: AxesRow | None = None, *, seed: int = 0) -> Figure:
+def plot_chain(
+    chain: Chain,
+    axes: AxesRow | None = None,
+    *,
+    positions: ArrayLike | None = None,
+    seed: int = 0,
+) -> Figure:
     """Draw the graphs of levels 0..K side by side, as in Figure 1 of the paper.
 
     A node is a disc with a rim in the colour of its parent; on level 0 the disc has this colour,
@@ -52,31 +66,39 @@ def plot_chain(chain: Chain, axes: AxesRow | None = None, *, seed: int = 0) -> F
     Args:
         chain: A chain that knows its graph.
         axes: K+1 axes to draw into; by default a new figure.
+        positions: (N_0, 2) where level-0 nodes are drawn, y upwards; by default a layout.
         seed: Seed of the layout.
     """
     check_chain(chain)
     row = _row(axes, chain.num_levels + 1)
-    _draw_chain(chain, row, _node_positions(chain.adjacency(0), seed, clusters=chain.parents[0]))
+    _draw_chain(chain, row, _layout(chain, positions, seed, chain.parents[0]))
     if axes is None:
         _add_legend(row)
     return _figure(row)
 
 
-def plot_chains(chains: Mapping[str, Chain], *, title: str = "", seed: int = 0) -> Figure:
+def plot_chains(
+    chains: Mapping[str, Chain],
+    *,
+    title: str = "",
+    positions: ArrayLike | None = None,
+    seed: int = 0,
+) -> Figure:
     """Draw several chains of one graph in the same layout, one row per chain.
 
     Args:
         chains: Chains of the same graph by name, for example the name of the clustering method.
         title: Title of the figure.
+        positions: (N_0, 2) where level-0 nodes are drawn, y upwards; by default a layout.
         seed: Seed of the layout.
     """
     for chain in chains.values():
         check_chain(chain)
     rows = _grid(len(chains), max(chain.num_levels + 1 for chain in chains.values()))
     first = next(iter(chains.values()))
-    position = _node_positions(first.adjacency(0), seed)
+    layout = _layout(first, positions, seed)
     for (name, chain), row in zip(chains.items(), rows, strict=True):
-        _draw_chain(chain, row[: chain.num_levels + 1], position)
+        _draw_chain(chain, row[: chain.num_levels + 1], layout)
         for empty in row[chain.num_levels + 1 :]:
             empty.set_axis_off()
         row[0].set_title(f"{name}\n{row[0].get_title()}", fontsize=10, color=INK)
@@ -109,6 +131,7 @@ def plot_wavelets(
     axes: AxesRow | None = None,
     *,
     bar: Axes | None = None,
+    positions: ArrayLike | None = None,
     seed: int = 0,
 ) -> Figure:
     """Draw vectors of the Haar basis U_0 on the graph: the colour of a node is its entry.
@@ -121,6 +144,7 @@ def plot_wavelets(
         columns: Columns of U_0, in 0..N_0-1, from coarse to fine.
         axes: One axes per column to draw into; by default a new figure.
         bar: Wide axes for the colour bar; by default it is to the right of the panels.
+        positions: (N_0, 2) where level-0 nodes are drawn, y upwards; by default a layout.
         seed: Seed of the layout.
     """
     check_chain(chain)
@@ -133,17 +157,17 @@ def plot_wavelets(
     _check_size(chain)
     row = _row(axes, len(columns))
     graph = chain.adjacency(0)
-    position = _node_positions(graph, seed, clusters=chain.parents[0])
-    x, y = position.T
+    layout = _layout(chain, positions, seed, chain.parents[0])
+    x, y = layout.position.T
     vectors = haar_basis(chain)[:, list(columns)].toarray()
     entry = _entry_colours(np.abs(vectors).max())
     for column, vector, ax in zip(columns, vectors.T, row, strict=True):
-        _draw_edges(ax, graph, position)
+        _draw_edges(ax, graph, layout.position)
         inside, area = vector != 0, _node_area(ax, chain)
         ax.scatter(x[~inside], y[~inside], 0.3 * area, _FAINT, linewidths=0)
         line = {"edgecolors": INK, "linewidths": min(np.sqrt(area) / 20, 0.6)}
         ax.scatter(x[inside], y[inside], area, vector[inside], **entry, **line)
-        _frame(ax, position)
+        _frame(ax, layout)
         # Columns N_{j+1}, ..., N_j - 1 are the details of level j.
         level = sum(size > column for size in chain.sizes) - 1
         kind = "top level" if level == chain.num_levels else f"detail of level {level}"
@@ -152,16 +176,47 @@ def plot_wavelets(
     return _figure(row)
 
 
-def plot_overview(chain: Chain, *, seed: int = 0) -> Figure:
+def plot_signal(
+    chain: Chain,
+    signal: ArrayLike,
+    axes: AxesRow | None = None,
+    *,
+    positions: ArrayLike | None = None,
+    seed: int = 0,
+) -> Figure:
+    """Draw a signal on the graph: the larger a value, the darker is its node.
+
+    Args:
+        chain: A chain that knows its graph.
+        signal: (N_0,) values of the level-0 nodes.
+        axes: Axes to draw into; by default a new figure.
+        positions: (N_0, 2) where level-0 nodes are drawn, y upwards; by default a layout.
+        seed: Seed of the layout.
+    """
+    check_chain(chain)
+    (ax,) = _row(axes, 1)
+    values = _checked(signal, "signal", (chain.sizes[0],))
+    layout = _layout(chain, positions, seed, chain.parents[0])
+    low, width = values.min(), np.ptp(values) or 1.0
+    # Opaque ink on any background; the smallest values are faint, not invisible.
+    fill = [to_rgba(INK, 1 - 0.92 * (1 - share)) for share in (values - low) / width]
+    x, y = layout.position.T
+    ax.scatter(x, y, 2 * _node_area(ax, chain), fill, linewidths=0)
+    _frame(ax, layout)
+    return _figure([ax])
+
+
+def plot_overview(chain: Chain, *, positions: ArrayLike | None = None, seed: int = 0) -> Figure:
     """Draw the graph of each level (`plot_chain`) above its Haar basis (`plot_basis`).
 
     Args:
         chain: A chain that knows its graph.
+        positions: (N_0, 2) where level-0 nodes are drawn, y upwards; by default a layout.
         seed: Seed of the layout.
     """
     check_chain(chain)
     top, (*row, corner) = _grid(2, chain.num_levels + 1)
-    plot_chain(chain, top, seed=seed)
+    plot_chain(chain, top, positions=positions, seed=seed)
     # There is no panel for U_K; the legend is in its place.
     corner.set_axis_off()
     plot_basis(chain, row, bar=corner.inset_axes((0.05, 0.9, 0.9, 0.05)))
@@ -173,24 +228,29 @@ def plot_overview(chain: Chain, *, seed: int = 0) -> Figure:
 # ---------------------------------------------------------------------- Figure 1
 
 
-def _draw_chain(chain: Chain, row: Sequence[Axes], position: Floats) -> None:
-    """Draw all levels; `position` (N_0, 2) are the positions of the level-0 nodes."""
-    colours, fine = _colours(chain), position
+def _draw_chain(chain: Chain, row: Sequence[Axes], layout: _Layout) -> None:
+    """Draw all levels."""
+    colours, position = _colours(chain), layout.position
     for level, ax in enumerate(row):
         if level:
             position = _means(position, chain.parents[level - 1], chain.mass(level - 1))
         _draw_edges(ax, chain.adjacency(level), position)
         _draw_nodes(ax, chain, level, position, colours)
-        _frame(ax, fine)
+        _frame(ax, layout)
         nodes = count(chain.sizes[level], "node")
         ax.set_title(f"level {level}: {nodes}", fontsize=10, color=INK)
 
 
-def _frame(ax: Axes, position: Floats) -> None:
+def _frame(ax: Axes, layout: _Layout) -> None:
     """Set the limits of a panel so that all level-0 nodes are inside."""
+    position = layout.position
     width = np.ptp(position, axis=0)
-    # Distances in a layout mean little: stretch a narrow one, but not by more than a factor.
-    reach = 0.6 * np.maximum(width, max(0.55 * width.max(), 1e-3))
+    if layout.is_given:
+        reach = np.full(2, 0.6 * (width.max() or 1.0))
+        ax.set_aspect("equal")
+    else:
+        # Distances in a layout mean little: stretch a narrow one, but not by more than a factor.
+        reach = 0.6 * np.maximum(width, max(0.55 * width.max(), 1e-3))
     middle = (position.min(axis=0) + position.max(axis=0)) / 2
     x, y = np.stack([middle - reach, middle + reach], axis=1)
     ax.set(xlim=x, ylim=y)
@@ -230,6 +290,35 @@ def _node_area(ax: Axes, chain: Chain) -> float:
     """Return the area of a level-0 node in square points."""
     inches = np.array(ax.get_position().size) * _figure([ax]).get_size_inches()
     return float(0.13 * (72 * inches.min()) ** 2 / max(chain.sizes[0], 24))
+
+
+class _Layout(NamedTuple):
+    """(N_0, 2) positions of the level-0 nodes, and whether they are given, with equal scales."""
+
+    position: Floats
+    is_given: bool
+
+
+def _layout(
+    chain: Chain, positions: ArrayLike | None, seed: int, clusters: Ints | None = None
+) -> _Layout:
+    """Return the given positions, checked, or computed ones, see `_node_positions`."""
+    if positions is None:
+        return _Layout(_node_positions(chain.adjacency(0), seed, clusters), False)
+    return _Layout(_checked(positions, "positions", (chain.sizes[0], 2)), True)
+
+
+def _checked(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Floats:
+    """Return finite numbers of this shape, with a row for each node."""
+    array = as_array(values, name)
+    got = f"shape {array.shape}, dtype {array.dtype}"
+    is_right = array.shape == shape and array.dtype.kind in "biuf"
+    if is_right and not np.isfinite(array).all():
+        is_right, got = False, "nan or infinity"
+    if not is_right:
+        remedy = "pass a row for each node of level 0"
+        raise HaarPoolError(f"as finite numbers of shape {shape}", got, remedy, parameter=name)
+    return array.astype(np.float64)
 
 
 def _node_positions(adjacency: sparse.csr_array, seed: int, clusters: Ints | None = None) -> Floats:

@@ -1,7 +1,9 @@
 """`haarpool compare`."""
 
 import json
+import re
 import signal
+from pathlib import Path
 
 import pytest
 from filelock import FileLock
@@ -40,6 +42,15 @@ def test_a_table_and_what_it_allows_to_say(tmp_path):
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {
         "README.md", "report.html", "tables.tex", "intervals.png", "result.json", "trainings",
     }  # fmt: skip
+
+
+def test_lines_have_the_keys_that_are_documented(tmp_path):
+    compare(tmp_path, "--repeats", 1, "--ensemble", 2)
+    keys = {key for line in read_lines(tmp_path / "trainings" / "rings.jsonl") for key in line}
+    page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
+    _, table = page.split("<!-- keys of a line -->")
+    names = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`[^|]+) \|", table, re.M)))
+    assert sorted(names) == sorted(keys | {"resumed"})
 
 
 def test_json(tmp_path):

@@ -130,3 +130,8 @@ def test_completion(shell):
     if shell == "bash":
         asked = 'COMP_WORDS=(haarpool tr); COMP_CWORD=1; _shtab_haarpool; echo "${COMPREPLY[@]}"'
         assert run_process("bash", "-c", out + asked).out.split() == ["train"]
+
+
+def test_completion_without_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)  # as if it were not installed
+    assert 'pip install "haarpool[completion]"' in run_main("completion", "bash", code=2).err

@@ -3,7 +3,6 @@
 import csv
 import json
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from unittest import mock
 
@@ -13,6 +12,7 @@ import torch
 from torch_geometric.data import Data
 
 from haarpool import datasets
+from haarpool.datasets import read_graphs
 from haarpool.datasets.download import DownloadError
 from haarpool.report.record import read_test_part
 from haarpool.training.run_folder import RunFolder
@@ -311,37 +311,47 @@ def test_generated_triangles(monkeypatch):
     assert config["data"]["features"] == "degree (15)"
 
 
-@pytest.mark.skipif(find_spec("grakel") is None, reason="grakel has no wheel for this Python")
 @pytest.mark.usefixtures("blank_report")
-def test_without_a_dataset_mutag_is_used(without_data):
+def test_without_a_dataset_digits_are_used(without_data, monkeypatch):
+    """They need no network."""
+    monkeypatch.setattr("haarpool.datasets.locations.fetch", None)  # any download would fail
     result = train(*SMALL, "--out", "run")
-    assert result["dataset"] == "MUTAG"
+    assert result["dataset"] == "digits"
+    config = json.loads(Path("run/config.json").read_text())
+    assert config["data"]["read"]["source"] == "digits"
+    assert config["data"]["features"] == "x (3, standardised), degree (9)"
     rows = run_main("predict", "run", "--quiet").out.splitlines()
-    assert len(rows) == 189  # the dataset of the run
+    assert len(rows) == 1798  # the dataset of the run
+    # What the report draws of the graph besides its chain.
+    saved, graphs = json.loads(Path("run/result.json").read_text()), read_graphs("digits")
+    example = saved["example_graph"]
+    assert saved["example_positions"] == graphs.positions(example).tolist()
+    nodes = slice(*graphs.start[example : example + 2])
+    assert saved["example_signal"] == graphs.columns["x"][nodes, 0].tolist()
 
 
-@pytest.mark.slow
-def test_without_mutag_the_first_run_uses_generated_graphs(without_data, monkeypatch):
-    """As on Python 3.13 without network, where no package contains MUTAG."""
+def test_positions_of_an_example_graph_are_rounded():
+    from haarpool.training.results import _rounded
 
+    assert _rounded(np.array([[500_000.123456, 0], [500_012.0, 1.23456]])) == [
+        [500_000.123, 0],
+        [500_012, 1.235],
+    ]
+    assert _rounded(np.array([[7.0, 1e-9]])) == [[7, 0]]
+    assert _rounded(None) is None
+
+
+def test_a_dataset_that_is_missing_is_not_replaced(without_data, monkeypatch):
     def unreachable(*_):
         raise DownloadError("MUTAG", "no network", "download it elsewhere")
 
-    monkeypatch.setattr("haarpool.datasets.readers.tu.find_spec", lambda _: None)
     monkeypatch.setattr("haarpool.datasets.locations.fetch", unreachable)
-    output = run_main("train", *SMALL, "--out", "run", "--json")
-    assert json.loads(output.out)["dataset"] == "rings"
-    assert output.err.count("\n") == 1
-    assert "generated graphs" in output.err
-    assert len(run_main("predict", "run", "--quiet").out.splitlines()) == 241
-    # A name is never replaced.
-    assert "MUTAG" in run_main("train", "MUTAG", *SMALL, code=2).err
-
-
-def test_a_damaged_mutag_is_an_error(workplace, monkeypatch):
-    Path("data/MUTAG/raw").mkdir(parents=True)
+    assert "download it elsewhere" in run_main("train", "MUTAG", *SMALL, code=2).err
     monkeypatch.setenv("HAARPOOL_DATA", "data")
-    assert "MUTAG" in run_main("train", *SMALL, code=2).err
+    for name in ("MUTAG", "digits"):
+        Path("data", name, "raw").mkdir(parents=True)
+        assert f"{name} without NAME_A.txt" in run_main("train", name, *SMALL, code=2).err
+    assert "digits without NAME_A.txt" in run_main("train", *SMALL, code=2).err
 
 
 @pytest.mark.usefixtures("blank_report")

@@ -158,6 +158,15 @@ def test_real_columns_are_marked():
     assert (encoding.width, encoding.edge_width) == (14, 9)
 
 
+def test_positions_are_features_if_they_are_asked_for():
+    position = np.array([[0.5, 2], [1, 0], [3, 1], [0, 0], [2, 2]])
+    graphs = two_graphs(x=np.ones((5, 1)), pos=position)
+    assert kinds_of(Encoding.fit(graphs)) == "x+degree"
+    encoding = Encoding.fit(graphs, "x+pos")
+    assert encoding.describe() == "x (1), pos (2, standardised)"
+    assert (encoding.encode(graphs)[:, 1:] == position).all()
+
+
 def test_features_of_models_of_earlier_versions():
     """Their networks did not standardise."""
     saved = {"nodes": [{"kind": "x", "width": 2, "values": []}], "edges": []}

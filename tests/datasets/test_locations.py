@@ -1,13 +1,11 @@
-"""Where datasets are found: folders, packages, the network."""
+"""Where datasets are found: folders, earlier downloads, the network."""
 
 import http.server
 import threading
 import zipfile
 from functools import partial
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -19,7 +17,7 @@ from haarpool.datasets import (
     local_source,
     read_graphs,
 )
-from haarpool.datasets.readers import qm7, tu
+from haarpool.datasets.readers import qm7
 from haarpool.datasets.readers.tu.names import TU_NAMES
 from helpers.errors import error_with
 from helpers.files import write_qm7, write_tiny_tu
@@ -34,25 +32,15 @@ def _alone(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def grakel(monkeypatch, tmp_path):
-    """A package grakel with other files as MUTAG, since the real one is not on every Python."""
-    folder = write_tiny_tu(tmp_path / "grakel" / "tests" / "data" / "MUTAG", "MUTAG")
-    spec = SimpleNamespace(origin=str(tmp_path / "grakel" / "__init__.py"))
-    monkeypatch.setattr(tu, "find_spec", lambda _: spec)
-    digests = {path.name: sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
-    monkeypatch.setattr(tu, "GRAKEL", digests)
-    return folder
-
-
-@pytest.fixture
-def no_grakel(monkeypatch):
-    monkeypatch.setattr(tu, "find_spec", lambda _: None)
+def downloaded(tmp_path):
+    """MUTAG as an earlier download."""
+    return write_tiny_tu(tmp_path / "cache" / "downloads" / "MUTAG", "MUTAG")
 
 
 # ------------------------------------------------------------------ locations
 
 
-def test_folders_are_searched_in_order(tmp_path, monkeypatch, grakel):
+def test_folders_are_searched_in_order(tmp_path, monkeypatch, downloaded):
     first, second = tmp_path / "first", tmp_path / "second"
     for root in (first, second):
         write_tiny_tu(root / "TINY" / "raw")
@@ -66,7 +54,7 @@ def test_folders_are_searched_in_order(tmp_path, monkeypatch, grakel):
     assert find_dataset("mutag") == second / "MUTAG"
     assert find_dataset("mutag", first) == second / "MUTAG"  # both folders are searched
     monkeypatch.delenv("HAARPOOL_DATA")
-    assert find_dataset("mutag", first) == grakel
+    assert find_dataset("mutag", first) == downloaded
 
 
 def test_a_path_is_never_used_as_a_name(tmp_path, monkeypatch):
@@ -93,12 +81,12 @@ def test_a_path_is_never_used_as_a_name(tmp_path, monkeypatch):
     assert find_dataset("..").resolve() == root
 
 
-def test_an_empty_folder_does_not_hide_a_known_name(tmp_path, monkeypatch, grakel):
+def test_an_empty_folder_does_not_hide_a_known_name(tmp_path, monkeypatch, downloaded):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "MUTAG").mkdir()
     (tmp_path / "MUTAG" / "config.json").touch()
     (tmp_path / "triangles").touch()
-    assert find_dataset("MUTAG") == grakel
+    assert find_dataset("MUTAG") == downloaded
     assert find_dataset("triangles") is None
     assert local_source("MUTAG") is local_source("triangles") is None
     (tmp_path / "run").mkdir()
@@ -128,21 +116,7 @@ def test_sources_that_are_paths(tmp_path, monkeypatch):
     assert local_source("OWN") is None
 
 
-@pytest.mark.skipif(find_spec("grakel") is None, reason="grakel has no wheel for this Python")
-def test_mutag_in_grakel():
-    graphs = read_graphs("MUTAG")
-    assert (len(graphs), graphs.classes) == (188, ("-1", "1"))
-    assert is_available("MUTAG")
-
-
-def test_damaged_files_in_grakel(grakel):
-    (grakel / "MUTAG_A.txt").write_text("1, 2\n")
-    with error_with("sha256", "MUTAG_A.txt", "reinstall grakel"):
-        read_graphs("MUTAG")
-    assert not is_available("MUTAG")
-
-
-def test_mutag_without_grakel_and_network(no_grakel):
+def test_mutag_without_network():
     with error_with(
         "MUTAG on this machine or at http://127.0.0.1:9/MUTAG.zip",
         'root="DIR" or set HAARPOOL_DATA',
@@ -151,10 +125,10 @@ def test_mutag_without_grakel_and_network(no_grakel):
         read_graphs("MUTAG")
 
 
-def test_is_available(tmp_path, monkeypatch, no_grakel):
+def test_is_available(tmp_path, monkeypatch):
     monkeypatch.setattr(download, "urlopen", None)  # any download would fail
     monkeypatch.chdir(tmp_path)
-    for name in ("rings", "Triangles"):
+    for name in ("rings", "Triangles", "digits"):
         assert is_available(name)
     for source in ("MUTAG", "NCI1", "qm7", "no such name", "no/such/path", "molecules.csv"):
         assert not is_available(source)
@@ -200,15 +174,15 @@ def test_unknown_names(tmp_path, monkeypatch):
             read_graphs(source, tmp_path)
 
 
-def test_known_datasets(tmp_path, monkeypatch, grakel):
+def test_known_datasets(tmp_path, monkeypatch, downloaded):
     write_tiny_tu(tmp_path / "OWN")
     write_tiny_tu(tmp_path / "PROTEINS")
     known = known_datasets(tmp_path)
     assert known[0] == ("OWN", str(tmp_path / "OWN"))
     where = dict(known)
     assert where["PROTEINS"] == str(tmp_path / "PROTEINS")
-    assert where["MUTAG"] == "grakel"
-    assert where["triangles"] == where["rings"] == "generated"
+    assert where["MUTAG"] == str(downloaded)
+    assert where["triangles"] == where["rings"] == where["digits"] == "generated"
     assert where["NCI1"] == where["qm7"] == "download"
     assert len(where) == len(known)
     write_tiny_tu(tmp_path / "more" / "MINE")

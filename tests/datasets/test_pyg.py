@@ -45,6 +45,27 @@ def test_everything_in_a_list():
     assert graphs.targets.tolist() == [1, 0]
 
 
+def test_positions_in_a_list():
+    def one(**values):
+        return Data(edge_index=EDGE, num_nodes=2, **values)
+
+    flat = [one(pos=torch.tensor([[0.0, g], [1.0, g]])) for g in range(2)]
+    graphs = from_data_list(flat)
+    assert graphs.positions(1).tolist() == [[0, 1], [1, 1]]
+    assert graphs.take([1]).positions(0).tolist() == [[0, 1], [1, 1]]
+    solid = from_data_list([one(pos=torch.zeros(2, 3))] * 2)
+    assert solid.columns["pos"].shape == (4, 3)
+    assert solid.positions(0) is None
+    # Nobody asked for them, so that something else is no error.
+    for other in (one(), one(pos=torch.zeros(2, 3)), one(pos=torch.zeros(1, 2)), one(pos="here")):
+        mixed = from_data_list([flat[0], other])
+        assert mixed.columns == {}
+        assert mixed.positions(0) is None
+    unknown = from_data_list([flat[0], one(pos=torch.tensor([[0.0, float("nan")], [0, 0]]))])
+    assert unknown.positions(1) is None
+    assert unknown.positions(0) is not None
+
+
 def test_labels_of_a_list():
     bare = from_data_list([two_nodes(), two_nodes(3)])
     assert bare.task is bare.targets is None

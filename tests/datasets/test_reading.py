@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from haarpool.datasets import as_graphs, default_dataset, read_graphs, stream_graphs
-from haarpool.datasets.readers import tu
-from haarpool.errors import HaarPoolWarning
+from haarpool.datasets import as_graphs, read_graphs, stream_graphs
 from helpers.commands import run_python
 from helpers.errors import error_with
 from helpers.files import write_tiny_tu
@@ -55,13 +53,3 @@ def test_any_form_of_graphs(tmp_path):
         as_graphs(3)
     with error_with("a PyG Data", "int in graph 0"):
         as_graphs([3])
-
-
-def test_default_dataset(tmp_path, monkeypatch):
-    monkeypatch.setattr(tu, "find_spec", lambda _: None)  # no grakel
-    with pytest.warns(HaarPoolWarning, match="MUTAG .* cannot be downloaded: using generated"):
-        assert default_dataset() == "rings"
-    write_tiny_tu(tmp_path / "data" / "MUTAG", "MUTAG")
-    assert default_dataset(tmp_path / "data") == "MUTAG"
-    monkeypatch.setenv("HAARPOOL_DATA", str(tmp_path / "data"))
-    assert default_dataset() == "MUTAG"

@@ -358,6 +358,28 @@ def test_a_run_without_example_chain(tmp_path):
     assert found.labels() == ["loss by epoch", "validation accuracy by epoch"]
 
 
+def test_nodes_are_drawn_at_their_positions(tmp_path, molecule):
+    run = replace(record(), chain=molecule)
+    without = Page(report_of(tmp_path / "layout", run))
+    assert "features of the graph" not in without.labels()
+    size = molecule.sizes[0]
+    run.result["example_positions"] = [[n % 5, n // 5] for n in range(size)]
+    again = RunRecord.read(write_run(tmp_path / "positions", run))
+    assert again.result == run.result
+    placed = Page(report_of(tmp_path / "positions", run))
+    assert placed.labels() == without.labels()
+    run.result["example_signal"] = [n / 2 for n in range(size)]
+    signal = Page(report_of(tmp_path / "signal", run))
+    assert set(signal.labels()) - set(without.labels()) == {"features of the graph"}
+    assert "the larger the first of its features x" in signal.text
+    run.result["example_positions"].pop()
+    with error_with("positions as finite numbers", f"shape ({size - 1}, 2)"):
+        report_of(tmp_path / "fewer", run)
+    run.result["example_positions"][0] = ["left", 1]
+    with error_with("an undamaged result.json", "'left'"):
+        report_of(tmp_path / "text", run)
+
+
 DAMAGED = {
     "no folder": (None, None, "a run folder at", "no folder"),
     "no config": ("config.json", None, "a run folder at", "a folder without config.json"),

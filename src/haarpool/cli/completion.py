@@ -19,8 +19,8 @@ def add_command(commands: Any) -> None:
 
 def run(arguments: Namespace) -> None:
     """Print the script."""
-    import shtab
-
     from haarpool.cli.parser import make_parser
+    from haarpool.errors import import_extra
 
+    shtab = import_extra("shtab", "completion")
     print(shtab.complete(make_parser(), shell=arguments.shell))

@@ -48,7 +48,9 @@ def run(arguments: Namespace) -> None:
         recipe.clustering.name: build_chain(graphs[number], recipe, features=columns)
         for recipe in recipes(arguments)
     }
-    figure = plot_chains(chains, title=f"{dataset.name}, graph {number}")
+    figure = plot_chains(
+        chains, title=f"{dataset.name}, graph {number}", positions=dataset.positions(number)
+    )
     try:
         figure.savefig(arguments.out, dpi=150)
     except (OSError, ValueError) as error:

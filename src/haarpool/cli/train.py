@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 NETWORK = ("arch", "features", "domain", "dropout", "width", "tied", "pooling")
 TRAINING = tuple(one.name for one in fields(RunConfig) if one.metadata and one.name not in NETWORK)
 RUNS = "runs"  # folder of runs without --out
+DATASET = "digits"  # without a name; it needs no network
 READING = ("source", "root", "task", "smiles", "targets", "strict")
 
 
@@ -57,7 +58,7 @@ def add_command(commands: Any) -> None:
     )
     command.set_defaults(run=run, loads=loads)
     command.add_argument(
-        "source", metavar="DATASET", nargs="?", help=f"{sources()} (default: MUTAG)"
+        "source", metavar="DATASET", nargs="?", help=f"{sources()} (default: {DATASET})"
     )
     add_data(command, labels=True)
     network = command.add_argument_group("network")
@@ -106,16 +107,15 @@ def _check(arguments: Namespace) -> None:
         _check_alone(arguments)
         RunFolder.open(arguments.resume)
         return
+    arguments.source = arguments.source or DATASET
     load_for_arch(arguments.arch, arguments)
     config = _config(arguments)
     if config.split != "auto":
         check_rule(config.split)
-    if arguments.source is not None:
-        _read_arguments(arguments)
+    _read_arguments(arguments)
     if arguments.out:
         RunFolder.check_new(arguments.out)
-    if arguments.source is not None:
-        find_dataset(arguments.source, arguments.root, download=False)
+    find_dataset(arguments.source, arguments.root, download=False)
 
 
 def _check_alone(arguments: Namespace) -> None:
@@ -161,15 +161,12 @@ def _describe_plan(current: Run) -> str:
 
 
 def _new_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run, RunFolder]:
-    from haarpool.datasets import default_dataset, read_graphs
+    from haarpool.datasets import read_graphs
     from haarpool.datasets.splits import as_json
     from haarpool.training.results import describe_run
     from haarpool.training.run import start_run
     from haarpool.training.run_folder import RunFolder
 
-    if arguments.source is None:
-        with group.main_first():
-            arguments.source = default_dataset(arguments.root)
     config, read = _config(arguments), _read_arguments(arguments)
     progress = progress_option(arguments)
     with group.main_first():
@@ -323,7 +320,7 @@ def _config(arguments: Namespace) -> RunConfig:
     """Return the settings of the preset, changed by the arguments."""
     from haarpool.chains.recipe import PARAMETERS
 
-    settings = dict(preset(arguments.preset, str(arguments.source or "MUTAG")))
+    settings = dict(preset(arguments.preset, arguments.source))
     given = {name: getattr(arguments, name) for name in (*NETWORK, *TRAINING)}
     settings |= {name: value for name, value in given.items() if value is not None}
     chain = dict(settings.get("chain", {}))

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from haarpool.datasets.locations import local_source as local_source
     from haarpool.datasets.reading import as_graphs as as_graphs
     from haarpool.datasets.reading import columns_to_predict as columns_to_predict
-    from haarpool.datasets.reading import default_dataset as default_dataset
     from haarpool.datasets.reading import read_graphs as read_graphs
     from haarpool.datasets.reading import stream_graphs as stream_graphs
 else:
@@ -31,12 +30,6 @@ else:
                 "known_datasets",
                 "local_source",
             ],
-            "reading": [
-                "as_graphs",
-                "columns_to_predict",
-                "default_dataset",
-                "read_graphs",
-                "stream_graphs",
-            ],
+            "reading": ["as_graphs", "columns_to_predict", "read_graphs", "stream_graphs"],
         },
     )

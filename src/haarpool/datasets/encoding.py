@@ -20,7 +20,7 @@ Label = int | str | None
 
 # All of these that the graphs have, and degrees.
 AUTO = ("labels", "x", "atoms", "isotopes", "attributes")
-REAL = ("x", "attributes")  # kinds of columns in unknown units
+REAL = ("x", "attributes", "pos")  # kinds of columns in unknown units
 ZERO_IF_ABSENT = ("isotopes",)  # molecules without isotopes do not have the column
 MAX_DEGREE = 16  # larger degrees share the last column of "degree"
 MAX_LABELS = 256  # columns of one label; rare values share the last one
@@ -87,8 +87,8 @@ class Encoding:
     - "log_degree" is log(1 + degree), one column.
     - "walks" are probabilities that random walks come back, see `return_probabilities`.
     - "constant" is a column of ones.
-    - Every other kind is used unchanged. Networks standardise the columns of "x" and "attributes"
-      that have other values than 0 and 1, "log_degree" and "walks".
+    - Every other kind is used unchanged. Networks standardise the columns of "x", "attributes"
+      and "pos" that have other values than 0 and 1, "log_degree" and "walks".
 
     Attributes:
         nodes: Features that `encode` makes, in this order.

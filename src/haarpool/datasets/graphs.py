@@ -26,7 +26,8 @@ class Graphs:
         start: (G + 1,) Graph g has the nodes start[g] .. start[g + 1] - 1.
         edges: (2, E) Pairs of nodes, an undirected edge in both directions, graph by graph.
         columns: (N, ...) Node features by kind: "labels" are whole numbers or text, others (such as
-            "attributes", "atoms", "x") are real numbers.
+            "attributes", "atoms", "x") are real numbers. "pos" are positions: no features by
+            default; figures draw the nodes there if these are two columns.
         edge_weight: (E,) Edge weights, or None.
         edge_columns: (E, ...) Edge features by kind.
         task: The task, or its name; None without labels.
@@ -109,6 +110,17 @@ class Graphs:
         """Name a graph for an error message, by its number in the input, from 0."""
         line = "" if self.lines is None else f" (line {self.lines[graph]})"
         return f"graph {graph if self.numbers is None else self.numbers[graph]}{line}"
+
+    def positions(self, graph: int) -> Floats | None:
+        """Return the (n, 2) positions of the nodes of a graph in the plane, or None without these.
+
+        Args:
+            graph: Number of the graph.
+        """
+        if "pos" not in self.columns or self.columns["pos"].shape[1] != 2:
+            return None
+        positions = self.columns["pos"][self.start[graph] : self.start[graph + 1]]
+        return positions.astype(np.float64) if np.isfinite(positions).all() else None
 
     def take(self, graphs: Ints) -> Graphs:
         """Select graphs by their (n,) numbers, in any order."""

@@ -1,4 +1,4 @@
-"""Where a dataset is: a given folder, HAARPOOL_DATA, an installed package, or the network."""
+"""Where a dataset is: a given folder, HAARPOOL_DATA, or the network."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def known_datasets(root: Source | None = None) -> list[tuple[str, str]]:
                 local.setdefault(folder.name, str(folder))
     names = {name.lower() for name in local}
     others = [
-        (name, _origin(reader, name))
+        (name, "download" if reader.url(name) else "generated")
         for reader in readers()
         for name in reader.names
         if name.lower() not in names
@@ -147,19 +147,12 @@ def downloads() -> Path:
 
 
 def _published(reader: Reader, name: str, *, download: bool) -> Found:
-    """Find a dataset by its published name in a package or in the cache, or download it."""
-    if packaged := reader.packaged(name):
-        return Found(reader, packaged[1], name)
+    """Find a dataset by its published name in the cache, or download it."""
     paths, url = _paths_below(downloads(), name), reader.url(name)
     if url and download and not any(map(_dataset_at, paths)):
         fetch(name, url, downloads(), reader.check_download)
     found = next(filter(None, map(_dataset_at, paths)), None)
     return Found(reader, found.path if found else None, name)
-
-
-def _origin(reader: Reader, name: str) -> str:
-    packaged = reader.packaged(name)
-    return packaged[0] if packaged else "download" if reader.url(name) else "generated"
 
 
 def _bases(root: Source | None) -> list[Path]:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any
 
 from haarpool._progress import ProgressOption
 from haarpool._validate import whole_number
-from haarpool.datasets.download import DownloadError
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import check_classes, check_targets
-from haarpool.datasets.locations import (
-    Found,
-    Source,
-    find_dataset,
-    find_here,
-    find_source,
-)
+from haarpool.datasets.locations import Found, Source, find_here, find_source
 from haarpool.datasets.readers.registry import readers
-from haarpool.errors import HaarPoolError, HaarPoolWarning
+from haarpool.errors import HaarPoolError
 from haarpool.tasks import find_task
 
 
@@ -166,20 +158,3 @@ def columns_to_predict(
     """
     found = find_here(source, root)
     return found.reader.columns(found.path, smiles) if found and found.path else None
-
-
-def default_dataset(root: Source | None = None) -> str:
-    """Return the name of a dataset for a first run: "MUTAG", or "rings" where it is not available.
-
-    MUTAG is downloaded if it is not on this machine. If that fails, a warning says so in one line.
-    """
-    try:
-        find_dataset("MUTAG", root)
-    except DownloadError:
-        text = (
-            "MUTAG is not on this machine and cannot be downloaded: "
-            "using generated graphs instead (dataset rings)"
-        )
-        warnings.warn(text, HaarPoolWarning, stacklevel=2)
-        return "rings"
-    return "MUTAG"

@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 
 from haarpool._files import write_text
 from haarpool.report import tables
-from haarpool.report.pictures import MAX_DRAWN, draw
+from haarpool.report.pictures import draw
 from haarpool.report.record import RunRecord
 from haarpool.training import results
 from haarpool.training.run_folder import REPORT
@@ -44,7 +44,7 @@ def render_report(record: RunRecord) -> str:
         result=record.result,
         record=record,
         chain=record.chain,
-        max_drawn=MAX_DRAWN,
+        max_drawn=results.MAX_DRAWN,
         pictures=draw(record),
         figure=record.figure,
         tables=tables,

@@ -6,7 +6,7 @@ Every panel is a separate SVG, about as wide as a phone, so that the page can wr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 from io import StringIO
 from typing import Any
@@ -21,11 +21,11 @@ from matplotlib.ticker import MaxNLocator
 from haarpool._text import count
 from haarpool._types import Floats
 from haarpool.chains.chain import Chain
-from haarpool.plot import INK, plot_basis, plot_chain, plot_wavelets
+from haarpool.plot import INK, plot_basis, plot_chain, plot_signal, plot_wavelets
 from haarpool.report.record import RunRecord
 from haarpool.tasks import Figure as TaskFigure
+from haarpool.training.results import MAX_DRAWN
 
-MAX_DRAWN = 1000  # nodes; a layout of more takes long and shows little
 MIN_WAVELETS, MAX_WAVELETS = 4, 6  # pictures of vectors of the basis
 MAX_VECTORS = 400  # shapes in one picture; pixels take less space for more
 _COLOURS = {"training": "#3b8ed0", "validation": "#e0803a"}
@@ -46,7 +46,7 @@ def draw(record: RunRecord) -> dict[str, list[str]]:
     pictures: dict[str, list[str]] = {}
     with rc_context(_STYLE):
         if record.chain is not None and record.chain.sizes[0] <= MAX_DRAWN:
-            pictures |= _draw_chain(record.chain)
+            pictures |= _draw_chain(record.chain, record.result)
         pictures["curves"] = _draw_curves(record)
         if record.figure.panels:
             pictures["predictions"] = _draw_predictions(record.figure)
@@ -111,17 +111,25 @@ def choose_wavelets(chain: Chain) -> list[int]:
     return columns[:1] + columns[1:][1 - MAX_WAVELETS :]
 
 
-def _draw_chain(chain: Chain) -> dict[str, list[str]]:
+def _draw_chain(chain: Chain, result: Mapping[str, Any]) -> dict[str, list[str]]:
+    # Runs of earlier versions have neither.
+    positions, signal = result.get("example_positions"), result.get("example_signal")
+    inputs: list[Axes] = []
+    if signal is not None:
+        inputs = _panels(1, (2.2, 2.3))
+        plot_signal(chain, signal, inputs, positions=positions)
+        inputs[0].set_title("first feature", fontsize=10, color=INK)
     levels = _panels(chain.num_levels + 1, (2.2, 2.3))
-    plot_chain(chain, levels)
+    plot_chain(chain, levels, positions=positions)
     columns = choose_wavelets(chain)
     wavelets, bases = _panels(len(columns), (2.2, 2.3)), _panels(chain.num_levels, (3.1, 3.7))
     bars = _panels(2, (3.1, 0.55))
-    plot_wavelets(chain, columns, wavelets, bar=bars[0])
+    plot_wavelets(chain, columns, wavelets, bar=bars[0], positions=positions)
     plot_basis(chain, bases, bar=bars[1])
     labels = [f"level {j}: {count(size, 'node')}" for j, size in enumerate(chain.sizes)]
     bar = ["colour scale: blue below zero, red above"]
     return {
+        "input": _svgs(inputs, "input", ["features of the graph"] * len(inputs)),
         "chain": _svgs(levels, "chain", labels),
         "wavelets": _svgs(wavelets, "wavelet", [f"Haar vector {c + 1}" for c in columns]),
         "wavelet_bar": _svgs(bars[:1], "wavelet-bar", bar),

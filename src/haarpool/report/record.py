@@ -151,6 +151,8 @@ def _check_result(result: Any, config: Any) -> None:
         raise ValueError(f"scores of another task: {', '.join(sorted(unknown))}")
     if metric not in result["scores"]:
         raise ValueError(f"no scores for the metric {metric!r}")
+    for name in ("example_positions", "example_signal"):  # none in runs of earlier versions
+        np.array(result.get(name) or [], np.float64)
     statistics = statistics_of(result["scores"])
     for target in (result["targets"] or {}).values():
         statistics += statistics_of({one.name: target[one.name] for one in task.headline})

@@ -12,6 +12,7 @@ import numpy as np
 from haarpool._files import atomic_write
 from haarpool._numbers import as_json
 from haarpool._text import count, safe_cells
+from haarpool._types import Floats
 from haarpool._versions import find_versions
 from haarpool.datasets.splits import Split, num_folds
 from haarpool.datasets.summary import summary
@@ -20,6 +21,7 @@ from haarpool.training.run import SCORED, Run
 from haarpool.training.run_folder import EXAMPLE_CHAIN, MODEL, RESULT, TEST, RunFolder
 from haarpool.training.trained_model import model_tensors
 
+MAX_DRAWN = 1000  # nodes; a layout of more takes long and shows little
 MIN_TEST_GRAPHS = 10  # with fewer, one graph changes the accuracy by more than 10 %
 
 
@@ -93,7 +95,8 @@ def run_result(run: Run) -> dict[str, Any]:
     "members" has the scores of single members beside those of their mean prediction, with a list
     per repeat under "each"; None unless there are several. "targets" has the scores of each target,
     and "scored_targets" the number of targets in the mean of the main score; None unless there are
-    several.
+    several. "example_positions" has where the nodes of the graph "example_graph" are drawn, and
+    "example_signal" the first column of their features "x"; None without positions in the plane.
     """
     results, task = run.results, run.network.task
     parts = [part for r in results for part in (r.validation, r.test)]
@@ -112,6 +115,7 @@ def run_result(run: Run) -> dict[str, Any]:
         "best_epoch": [result.best_epoch for result in results],
         "model_of_repeat": run.model_repeat,
         "example_graph": None if run.chains is None else run.chains.example_graph,
+        **_example_picture(run),
         "graphs": {p: [len(getattr(s, p)) for s in run.splits] for p in Split._fields},
         "seconds": sum(epoch.seconds for epoch in run.epochs),
     }
@@ -171,6 +175,28 @@ def small_test_part(result: Mapping[str, Any]) -> str:
     if repeats > 1:
         return f"a test part has only {graphs}: the scores of a single repeat say little"
     return f"the test part has {graphs}: its scores say little"
+
+
+def _example_picture(run: Run) -> dict[str, Any]:
+    """Return what the report draws of its example graph besides the chain, rounded."""
+    positions = signal = None
+    if run.chains is not None and run.chains.example.sizes[0] <= MAX_DRAWN:
+        positions = run.graphs.positions(run.chains.example_graph)
+    if positions is not None and "x" in run.graphs.columns:
+        assert run.chains is not None
+        nodes = run.graphs.start[run.chains.example_graph :][:2]
+        signal = run.graphs.columns["x"][slice(*nodes), 0]
+    return {"example_positions": _rounded(positions), "example_signal": _rounded(signal)}
+
+
+def _rounded(values: Floats | None) -> list[Any] | None:
+    """Return values with the digits that a picture shows."""
+    if values is None:
+        return None
+    width = float(np.ptp(values, axis=0).max()) or 1.0
+    digits = 4 - math.floor(math.log10(width))
+    rounded: list[Any] = np.round(values.astype(np.float64), digits).tolist()
+    return rounded
 
 
 def _member_results(run: Run, names: Iterable[str]) -> dict[str, Any]:

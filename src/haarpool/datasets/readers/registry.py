@@ -65,10 +65,6 @@ class Reader:
         """Return what to read in the folder of the dataset `name`, or in its folder "raw"."""
         return None
 
-    def packaged(self, name: str) -> tuple[str, Path] | None:
-        """Return an installed package that contains a dataset, and its path."""
-        return None
-
     def url(self, name: str) -> str:
         """Return the address of the file of a dataset; "" if it is generated."""
         return ""

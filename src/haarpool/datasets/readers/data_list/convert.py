@@ -67,13 +67,14 @@ def from_data_list(
     *,
     labels: bool = True,
 ) -> Graphs:
-    """Convert PyG graphs: their `x`, `edge_index`, `edge_weight`, `edge_attr` and `y`.
+    """Convert PyG graphs: their `x`, `edge_index`, `edge_weight`, `edge_attr`, `pos` and `y`.
 
     Args:
         graphs: Graphs with the same attributes. `y` is a whole number (a class), or one or several
             real numbers (values; a few different whole numbers are classes in any dtype), or
             several zeros and ones (targets with two classes each); a graph without `y`, or with
-            NaN, has no label.
+            NaN, has no label. `pos`, if all graphs have it with as many columns, is no feature
+            unless it is asked for; graphs in the plane are drawn there.
         name: Name of the dataset.
         task: The task; by default what the labels look like. For several labels "classification"
             is "multilabel".
@@ -110,7 +111,11 @@ def from_data_list(
         name,
         start,
         np.concatenate(edges, axis=1) + np.repeat(start[:-1], counts),
-        {} if x is None else {"x": x},
+        {
+            kind: one
+            for kind, one in (("x", x), ("pos", _positions(graphs, sizes)))
+            if one is not None
+        },
         edge_weight=np.concatenate(weights).astype(np.float64) if weighted else None,
         edge_columns={} if attributes is None else {"attributes": attributes},
         **(_targets(graphs, task) if labels else {}),
@@ -141,6 +146,14 @@ def _rows(graphs: Sequence[Any], key: str, counts: Sequence[int]) -> Floats | No
             raise _wrong(g, expected, got, "use the same number of columns in all graphs")
         parts.append(array)
     return np.concatenate(parts).astype(np.float64)
+
+
+def _positions(graphs: Sequence[Any], sizes: Sequence[int]) -> Floats | None:
+    """Return the positions of all nodes; None if some graph has none, or other columns."""
+    try:
+        return _rows(graphs, "pos", sizes)
+    except HaarPoolError:
+        return None
 
 
 def _targets(graphs: Sequence[Any], task: str | None) -> Mapping[str, Any]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from haarpool.datasets.readers.registry import Reader, register
-from haarpool.datasets.readers.tu.names import ALIASES, GRAKEL, TU_NAMES
-from haarpool.errors import HaarPoolError
+from haarpool.datasets.readers.tu.names import ALIASES, TU_NAMES
 
 if TYPE_CHECKING:
     from haarpool.datasets.graphs import Graphs
@@ -40,27 +38,6 @@ class TU(Reader):
             return folder
         packed = folder / f"{name}.zip"
         return packed if packed.is_file() else None
-
-    def packaged(self, name: str) -> tuple[str, Path] | None:
-        """Find MUTAG in the package grakel, without importing it; check its files."""
-        from hashlib import sha256
-
-        spec = find_spec("grakel") if name == "MUTAG" else None
-        if spec is None or spec.origin is None:
-            return None
-        folder = Path(spec.origin).parent / "tests" / "data" / name
-        if not folder.is_dir():
-            return None
-        for file, digest in GRAKEL.items():
-            path = folder / file
-            if not path.is_file() or sha256(path.read_bytes()).hexdigest() != digest:
-                raise HaarPoolError(
-                    f"MUTAG in the package grakel, with sha256 {digest[:12]}... of {file}",
-                    f"another or no file {path}",
-                    "reinstall grakel, or pass {root} with MUTAG in it",
-                    root="DIR",
-                )
-        return "grakel", folder
 
     def url(self, name: str) -> str:
         """Return the address of a zip file."""

@@ -30,11 +30,3 @@ TU_NAMES: tuple[str, ...] = (
     *("COLORS-3", "SYNTHETIC", "SYNTHETICnew", "Synthie"),
 )
 ALIASES = {"mutagen": "Mutagenicity"}
-# Hashes of the files of MUTAG in the wheel of grakel.
-GRAKEL = {
-    "MUTAG_A.txt": "d9656ca7493f3445d737c711710bb36fd432dddd1c0ea32e1d4713c86ebd28e2",
-    "MUTAG_edge_labels.txt": "4669ce755075ff86c3240709345745886400908fa637a49310459b9c267b3e56",
-    "MUTAG_graph_indicator.txt": "7d520a4d6c7961c0cdeabe076d8fe27e795b6d373485c9a2b744987e560a2056",
-    "MUTAG_graph_labels.txt": "a1518ea39ba3426bd42f57396b9c4baffe68e9adc718caeeab0119c6591a5f2c",
-    "MUTAG_node_labels.txt": "678f429965490e84dd27713017538c995fc05d1621beac910848b600015ee863",
-}
