@@ -64,7 +64,7 @@ class HaarPoolError(ValueError):
     def located(self, where: str) -> HaarPoolError:
         """Return the same error with the place of the input, for example "in graph 3"."""
         expected, got, remedy = self.args
-        got = f"{where} {got}"
+        got = f"{got} {where}"
         return HaarPoolError(expected, got, remedy, parameter=self.parameter, **self.values)
 
     @property

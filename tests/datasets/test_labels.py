@@ -8,7 +8,7 @@ import torch
 
 from haarpool.datasets import as_graphs, read_graphs, stream_graphs
 from haarpool.datasets.encoding import Encoding
-from haarpool.datasets.labels import as_classes, as_number
+from haarpool.datasets.labels import as_classes, as_number, label_fields
 from haarpool.datasets.pyg import GraphDataset
 from haarpool.datasets.readers.data_list.convert import from_data_list
 from haarpool.datasets.summary import summary
@@ -50,6 +50,28 @@ def test_fractions_keep_their_digits(tmp_path):
     write_tiny_tu(tmp_path, graph_labels="0.12345678\n0.12345679\n")
     graphs = read_graphs(tmp_path, task="classification")
     assert graphs.classes == ("0.12345678", "0.12345679")
+
+
+def test_labels_of_a_new_format():
+    def fields(labels, task=None):
+        read = label_fields(labels, task, "energy")
+        return read["task"], read["classes"], read["target_names"], read["targets"].tolist()
+
+    assert fields(["b", "a", "", None]) == ("classification", ("a", "b"), (), [1, 0, -1, -1])
+    whole = ("classification", ("0", "1"), (), [1, 0, 1] * 2)
+    assert fields([1, 0.0, 1] * 2) == fields(["1", " 0", "1.0"] * 2) == whole
+    assert fields(["0.5", "2"]) == ("regression", (), ("energy",), [[0.5], [2.0]])
+    assert fields([1, 0, 1], "regression") == ("regression", (), ("energy",), [[1.0], [0.0], [1.0]])
+    assert fields(["0.5", "2"], "classification")[:2] == ("classification", ("0.5", "2"))
+    assert fields([1, 0, 1], "multilabel")[0] == "multilabel"
+    assert label_fields([None, float("nan"), "NA"]) == {}
+    for labels, task, expected, got in (
+        (["a", "b"], "regression", 'numbers as labels for task="regression"', "'a'"),
+        ([None, ""], "regression", 'labels for task="regression"', "none"),
+        (["a", 1], None, "text or numbers as labels", "both"),
+    ):
+        with error_with(expected, f"got {got}"):
+            label_fields(labels, task)
 
 
 def test_classes_are_sorted_by_size():

@@ -71,9 +71,9 @@ def test_a_path_is_never_used_as_a_name(tmp_path, monkeypatch):
     (tmp_path / "MUTAG").mkdir()
     with error_with("the folder MUTAG without NAME_A.txt"):
         find_dataset("./MUTAG")
-    (tmp_path / "notes.txt").touch()
-    for source in ("notes.txt", "./notes.txt"):
-        with error_with("CSV file with SMILES", "the file notes.txt", "check the file"):
+    (tmp_path / "notes.other").touch()
+    for source in ("notes.other", "./notes.other"):
+        with error_with("CSV file with SMILES", "the file notes.other", "check the file"):
             find_dataset(source)
     monkeypatch.chdir(root / "MUTAG")
     write_tiny_tu(tmp_path / "root", "OTHER")  # the data folder is no answer to "here"
@@ -102,9 +102,9 @@ def test_an_empty_folder_does_not_hide_a_known_name(tmp_path, monkeypatch, downl
 def test_sources_that_are_paths(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_tiny_tu(tmp_path / "OWN" / "raw")
-    for file in ("m.csv", "m.tsv", "m.pt", "m.mat", "m.zip", "m.txt"):
+    for file in ("m.csv", "m.tsv", "m.pt", "m.mat", "m.zip", "m.other"):
         (tmp_path / file).touch()
-        expected = None if file == "m.txt" else tmp_path / file
+        expected = None if file == "m.other" else tmp_path / file
         assert local_source(file) == local_source(f"./{file}") == expected
     assert local_source("OWN") == local_source(tmp_path / "OWN") == tmp_path / "OWN"
     assert local_source("NCI1") is local_source("nothing") is None
@@ -166,7 +166,7 @@ def test_unknown_names(tmp_path, monkeypatch):
             read_graphs("zzzzz", tmp_path)
     with error_with("which does not exist", "check the path"):
         read_graphs("molecules.csv")
-    with error_with("a folder that holds datasets", "nowhere", "check root"):
+    with error_with("root as a folder that holds datasets", "nowhere", "check root"):
         read_graphs("MUTAG", tmp_path / "nowhere")
     (tmp_path / "EMPTY").mkdir()
     for source in ("EMPTY", tmp_path / "EMPTY"):

@@ -9,7 +9,6 @@ import haarpool as hp
 from haarpool.datasets import read_graphs
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import (
-    PARTS,
     Split,
     as_json,
     default_rule,
@@ -265,7 +264,7 @@ def test_files(tmp_path):
     for repeats in (1, 3):
         found = make_splits(str(path), graphs, repeats=repeats)
         assert [s.digest() for s in found] == [s.digest() for s in splits]
-    path.write_text(json.dumps(dict(zip(PARTS, ([0, 1], [2], [3]), strict=True))))
+    path.write_text(json.dumps(dict(zip(Split._fields, ([0, 1], [2], [3]), strict=True))))
     assert len(make_splits(str(path), graphs, repeats=4)) == 4
 
 
@@ -296,12 +295,12 @@ def test_bad_rules(name):
         make_splits(rule, random_graphs())
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", Split._fields)
 def test_parts_without_labels(name, tmp_path):
     graphs = random_graphs()
     graphs.targets[7] = -1
     path = tmp_path / "split.json"
-    parts = {part: [i] for i, part in enumerate(PARTS)} | {name: [7]}
+    parts = {part: [i] for i, part in enumerate(Split._fields)} | {name: [7]}
     path.write_text(json.dumps(parts))
     with pytest.raises(hp.HaarPoolError, match=f"a graph with a label under {name}"):
         make_splits(str(path), graphs)

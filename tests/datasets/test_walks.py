@@ -51,5 +51,5 @@ def test_rings_of_different_sizes_differ():
 
 def test_large_graphs_are_an_error():
     large = Graphs("large", np.array([0, MAX_NODES + 1]), np.zeros((2, 0), np.int64))
-    with error_with("at most 4,096 nodes for the feature walks", "4,097 in graph 0 of large"):
+    with error_with('at most 4,096 nodes for features="walks"', "4,097 in graph 0 of large"):
         Encoding.fit(large, "walks").encode(large)

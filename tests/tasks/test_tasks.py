@@ -16,7 +16,7 @@ import haarpool
 from haarpool import HaarRegressor
 from haarpool._modules import module_names
 from haarpool.datasets import read_graphs
-from haarpool.tasks import _task, find_task, register, task_names
+from haarpool.tasks import _task, find_task, infer_task, register, task_names
 from haarpool.tasks.regression import Regression
 from helpers.commands import run_main, run_python
 from helpers.errors import error_with
@@ -207,6 +207,26 @@ def test_a_new_task_from_reading_to_the_report(counts, rings_with_counts, monkey
     assert isinstance(model, HaarRegressor)
     assert model.predict(rings_with_counts).shape == (240,)
     assert np.isfinite(model.score("counted.pt"))
+
+
+def test_a_new_task_takes_labels_that_no_other_takes(counts):
+    assert infer_task(1) == infer_task(3) == "regression"  # counts inherits its answer
+
+    @register("choices")
+    class Choices(type(find_task("multilabel"))):
+        """Several targets of more than two classes."""
+
+        __slots__ = ()
+
+        def infers(self, num_targets, num_classes):
+            return num_targets > 1 and num_classes is not None and num_classes > 2
+
+    try:
+        found = [infer_task(2, 3), infer_task(2, 2), infer_task(1, 3), infer_task(2)]
+    finally:
+        del _task._TASKS["choices"]
+    assert found == ["choices", "multilabel", "classification", "regression"]
+    assert infer_task(2, 3) == "regression"
 
 
 def test_a_new_task_has_its_own_loss(counts):

@@ -135,7 +135,8 @@ def _output(path: str | None) -> Iterator[TextIO]:
 
 
 def _header(graphs: Graphs, model: TrainedModel) -> list[str]:
-    ids = ["graph"] if graphs.ids is None else ["line", graphs.id_name]
+    ids = ["graph" if graphs.lines is None else "line"]
+    ids += [] if graphs.ids is None else [graphs.id_name]
     columns = model.task.prediction_columns(model.names)
     if len(model.networks) > 1:
         targets = model.names.targets
@@ -154,7 +155,8 @@ def _rows(graphs: Graphs, model: TrainedModel, members: Floats, first: int) -> I
         uncertainty = model.task.uncertainty(members)
     for g in range(len(graphs)):
         ids: list[Any] = [first + g if graphs.numbers is None else graphs.numbers[g]]
-        if graphs.ids is not None and graphs.lines is not None:
-            ids = [graphs.lines[g], graphs.ids[g]]
+        if graphs.lines is not None:
+            ids = [graphs.lines[g]]
+        ids += [] if graphs.ids is None else [graphs.ids[g]]
         cells = model.task.prediction_cells(predicted[g], model.names)
         yield [*ids, *cells, *(f"{value:.6g}" for value in uncertainty[g])]

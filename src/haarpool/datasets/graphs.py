@@ -24,12 +24,13 @@ class Graphs:
     Attributes:
         name: Name of the dataset.
         start: (G + 1,) Graph g has the nodes start[g] .. start[g + 1] - 1.
-        edges: (2, E) Pairs of nodes, an undirected edge in both directions, graph by graph.
-        columns: (N, ...) Node features by kind: "labels" are whole numbers or text, others (such as
-            "attributes", "atoms", "x") are real numbers. "pos" are positions: no features by
-            default; figures draw the nodes there if these are two columns.
+        edges: (2, E) Pairs of nodes, an undirected edge in both directions, graph by graph;
+            `check_graphs` brings those of a reader into this order.
+        columns: (N, columns) Node features by kind: "labels" are whole numbers or text, others
+            (such as "attributes", "atoms", "x") are real numbers. "pos" are positions: no features
+            by default; figures draw the nodes there if these are two columns.
         edge_weight: (E,) Edge weights, or None.
-        edge_columns: (E, ...) Edge features by kind.
+        edge_columns: (E, columns) Edge features by kind.
         task: The task, or its name; None without labels.
         targets: (G,) Classes, -1 without label; or (G, T) zeros and ones, NaN without label; or
             (G, T) values, NaN without label.
@@ -38,8 +39,8 @@ class Graphs:
         split: Published split: graphs under "train", "validation" and "test".
         folds: (G,) Published fold of each graph.
         ids: (G,) Names of the graphs, for example SMILES.
-        id_name: Kind of these names.
-        lines: (G,) Line of each graph in its file.
+        id_name: Kind of these names, the header of their column in a table of predictions.
+        lines: (G,) Line of each graph in its file, for errors and predictions.
         numbers: (G,) Number of each graph in the input, for a part of it; None for all of it.
     """
 
@@ -56,7 +57,7 @@ class Graphs:
     split: Mapping[str, Ints] | None = None
     folds: Ints | None = None
     ids: tuple[str, ...] | None = None
-    id_name: str = "graph"
+    id_name: str = "name"
     lines: Ints | None = None
     numbers: Ints | None = None
 

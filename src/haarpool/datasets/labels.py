@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
-from haarpool.tasks import MISSING
+from haarpool.tasks import MISSING, find_task, infer_task
 
 Number = int | float
 
@@ -65,6 +65,47 @@ def as_classes(values: Sequence[Any]) -> tuple[Ints, tuple[str, ...]]:
     return np.array(numbers, np.int64), names
 
 
+def label_fields(
+    labels: Sequence[Any], task: str | None = None, name: str = "y"
+) -> Mapping[str, Any]:
+    """Return the fields of `Graphs` about one label per graph: `Graphs(..., **label_fields(...))`.
+
+    Args:
+        labels: (G,) Number or text of each graph; text may be a number, too. None, NaN and the text
+            of `ABSENT` are missing.
+        task: The task; by default text and few different whole numbers are classes, and other
+            numbers are values.
+        name: Name of a target with values.
+
+    Example:
+        >>> label_fields(["yes", "no", None])["targets"], label_fields(["0.5", "1"])["targets"]
+        (array([ 1,  0, -1]), array([[0.5],
+               [1. ]]))
+    """
+    labels = [None if _is_none_or_nan(label) else label for label in labels]
+    labels = [None if isinstance(one, str) and is_missing(one) else one for one in labels]
+    numbers = [as_number(one) if isinstance(one, str) else one for one in labels]
+    if numbers.count(None) == labels.count(None):
+        labels = numbers
+    known = [label for label in labels if label is not None]
+    if not known:
+        if task is not None:
+            raise HaarPoolError("labels for {task}", "none", "leave {task} out", task=task)
+        return {}
+    texts = [label for label in known if isinstance(label, str)]
+    if texts and len(texts) < len(known):
+        raise HaarPoolError("text or numbers as labels", "both", "convert them")
+    looks_like_classes = bool(texts) or are_classes(known, len(labels))
+    kind = find_task(task) or infer_task(1, len(set(known)) if looks_like_classes else None)
+    if kind.reads_classes:
+        return kind.label_fields(*as_classes(labels), [name])
+    if texts:
+        got = f"{texts[0][:40]!r}"
+        raise HaarPoolError("numbers as labels for {task}", got, "leave {task} out", task=task)
+    values = [np.nan if label is None else float(label) for label in labels]
+    return kind.label_fields(np.array(values)[:, None], targets=[name])
+
+
 def array_classes(y: NDArray[Any]) -> tuple[Ints, tuple[str, ...], str]:
     """Convert labels in an array to classes.
 
@@ -79,7 +120,7 @@ def array_classes(y: NDArray[Any]) -> tuple[Ints, tuple[str, ...], str]:
         >>> array_classes(np.array([1.5, 0.5, np.nan, 1.0], np.float32))
         (array([ 2,  0, -1,  1]), ('0.5', '1', '1.5'), 'float32')
     """
-    known = np.array([not _is_missing_value(label) for label in y.tolist()], bool)
+    known = np.array([not _is_none_or_nan(label) for label in y.tolist()], bool)
     values = y[known]
     is_text = values.dtype.kind in "UT" or all(isinstance(value, str) for value in values.tolist())
     if values.dtype.kind == "O" and not is_text:
@@ -121,7 +162,7 @@ def class_values(names: Sequence[str], dtype: str | None = None) -> NDArray[Any]
     return np.array(names).astype(dtype)
 
 
-def _is_missing_value(label: Any) -> bool:
+def _is_none_or_nan(label: Any) -> bool:
     try:
         return label is None or bool(label != label)  # NaN differs from itself
     except TypeError:  # pandas.NA

@@ -44,7 +44,8 @@ class Found(NamedTuple):
 def find_source(source: Source, root: Source | None = None, *, download: bool = True) -> Found:
     """Find a dataset and its reader; the arguments are those of `find_dataset`."""
     if root is not None and not Path(root).is_dir():
-        raise HaarPoolError("a folder that holds datasets", f"{root}", "check {root}", root=...)
+        expected = "as a folder that holds datasets"
+        raise HaarPoolError(expected, f"{root}", "check {root}", parameter="root", root=...)
     if found := find_here(source, root):
         return found
     *below_bases, as_path = _candidates(source, root)
@@ -97,7 +98,7 @@ def is_available(source: Source, root: Source | None = None) -> bool:
         found = find_source(source, root, download=False)
     except HaarPoolError:  # there is none, or its files are damaged
         return False
-    return found.path is not None or not found.reader.url(found.name)
+    return found.path is not None or found.reader.generates
 
 
 def local_source(source: Source, root: Source | None = None) -> Path | None:
@@ -133,10 +134,10 @@ def known_datasets(root: Source | None = None) -> list[tuple[str, str]]:
                 local.setdefault(folder.name, str(folder))
     names = {name.lower() for name in local}
     others = [
-        (name, "download" if reader.url(name) else "generated")
+        (name, origin)
         for reader in readers()
         for name in reader.names
-        if name.lower() not in names
+        if name.lower() not in names and (origin := _origin(reader, name))
     ]
     return [*local.items(), *sorted(others, key=lambda pair: pair[1] == "download")]
 
@@ -152,7 +153,18 @@ def _published(reader: Reader, name: str, *, download: bool) -> Found:
     if url and download and not any(map(_dataset_at, paths)):
         fetch(name, url, downloads(), reader.check_download)
     found = next(filter(None, map(_dataset_at, paths)), None)
+    if not found and not url and not reader.generates:
+        what = reader.content or " or ".join(f"{name}{suffix}" for suffix in reader.suffixes)
+        expected = f"of {name} on this machine ({what})"
+        raise HaarPoolError(expected, "none", REMEDY, parameter="source", root="DIR")
     return Found(reader, found.path if found else None, name)
+
+
+def _origin(reader: Reader, name: str) -> str:
+    """Return where a dataset comes from that is in no folder; "" if it is nowhere."""
+    if reader.url(name):
+        return "download"
+    return "generated" if reader.generates else ""
 
 
 def _bases(root: Source | None) -> list[Path]:
@@ -195,11 +207,12 @@ def _dataset_at(path: Path) -> Found | None:
 def _no_dataset_at(path: Path) -> HaarPoolError:
     got, remedy = f"{str(path)!r}, which does not exist", "check the path"
     if path.is_dir():
-        got = f"the folder {path} without NAME_A.txt and NAME_graph_indicator.txt"
-        remedy = "check the folder, or save the graphs as a list of PyG Data with torch.save"
+        contents = sorted(reader.content for reader in readers() if reader.content)
+        got = f"the folder {path} without {', or '.join(contents)}"
+        remedy = "check the folder, or pass a file in it"
     elif path.exists():
         got, remedy = f"the file {path}", "check the file"
-    return HaarPoolError(f"graphs ({sources()})", got, remedy)
+    return HaarPoolError(f"of graphs ({sources()})", got, remedy, parameter="source")
 
 
 def _unknown_name(name: str, bases: Sequence[Path]) -> HaarPoolError:
@@ -219,4 +232,5 @@ def _unknown_name(name: str, bases: Sequence[Path]) -> HaarPoolError:
         )
     else:
         remedy = REMEDY
-    return HaarPoolError(f"graphs ({sources()})", f"{name!r}", remedy, root="DIR")
+    expected = f"of graphs ({sources()})"
+    return HaarPoolError(expected, f"{name!r}", remedy, parameter="source", root="DIR")

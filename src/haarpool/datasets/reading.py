@@ -8,9 +8,15 @@ from typing import Any
 
 from haarpool._progress import ProgressOption
 from haarpool._validate import whole_number
+from haarpool.datasets.checks import check_graphs
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import check_classes, check_targets
-from haarpool.datasets.locations import Found, Source, find_here, find_source
+from haarpool.datasets.labels import check_classes
+from haarpool.datasets.locations import (
+    Found,
+    Source,
+    find_here,
+    find_source,
+)
 from haarpool.datasets.readers.registry import readers
 from haarpool.errors import HaarPoolError
 from haarpool.tasks import find_task
@@ -30,12 +36,11 @@ def read_graphs(
     """Read the graphs of a dataset with their features and labels.
 
     Args:
-        source: A name (any of the TU collection, "qm7", "triangles", "rings"), or the path of a
-            folder or zip file in TU layout, of a `.csv` or `.tsv` file with a column of SMILES, or
-            of a `.pt` file with a list of PyG `Data`; or what another reader reads.
+        source: A name, as `haarpool info` lists them, or the path of a file or folder in one of the
+            formats that `haarpool info --help` lists.
         root: Folder that holds datasets; `find_dataset` says where else they are searched.
-        task: "classification", "multilabel" (several targets with two classes each) or
-            "regression"; by default what the labels look like.
+        task: What is predicted, one of `haarpool.tasks.task_names()`; by default what the labels
+            look like. For several targets "classification" is "multilabel".
         smiles: Column of a CSV file with the SMILES; by default the column "smiles".
         targets: Columns of a CSV file to predict.
         strict: Raise an error for an invalid SMILES; by default it is skipped.
@@ -63,9 +68,11 @@ def _read(
     _check_columns(found, source, options)
     kinds = [find_task(one) for one in reader.tasks]
     if kind and kinds and not any(map(kind.reads_like, kinds)):
-        expected = f"{' or '.join(reader.tasks)} for {reader.phrase or reader.names[0]}"
+        what = next(filter(None, (reader.phrase, *reader.names, reader)))
+        expected = f"{' or '.join(reader.tasks)} for {what}"
         raise HaarPoolError(expected, f"{kind}", "leave it out", parameter="task")
-    return check_targets(reader.read(path or name, task, **reader.supported(**options)))
+    graphs = reader.read(path or name, task, **reader.supported(**options))
+    return check_graphs(graphs, reader, task)
 
 
 def _check_columns(found: Found, source: Source, options: dict[str, Any]) -> None:
@@ -108,7 +115,8 @@ def stream_graphs(
     reader, path, name = found = find_source(source, root)
     _check_columns(found, source, {"smiles": smiles})
     options = reader.supported(smiles=smiles, strict=strict, labels=False)
-    yield from map(check_targets, reader.stream(path or name, block, **options))
+    for graphs in reader.stream(path or name, block, **options):
+        yield check_graphs(graphs, reader)
 
 
 def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> Graphs:
@@ -127,7 +135,7 @@ def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> G
         240
     """
     if isinstance(graphs, Graphs):
-        return check_targets(graphs)
+        return check_graphs(graphs)
     if isinstance(graphs, str | PathLike):
         columns = columns_to_predict(graphs) if labels else None
         if columns and len(columns) == 1:
@@ -138,13 +146,15 @@ def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> G
         objects = list(graphs)
     except TypeError as error:
         got = f"{type(graphs).__name__}"
-        raise HaarPoolError(f"a list of {kinds} or a dataset", got, "put it into a list") from error
+        expected = f"as a list of {kinds} or a dataset"
+        raise HaarPoolError(expected, got, "put it into a list", parameter="graphs") from error
     if not objects:
         raise HaarPoolError("at least one graph", "an empty list", "pass a list of graphs")
     for reader in readers():
         if reader.converts(objects[0]):
             name = getattr(graphs, "name", "graphs")
-            return check_targets(reader.convert(objects, name, task, labels=labels))
+            converted = reader.convert(objects, name, task, labels=labels)
+            return check_graphs(converted, reader, task if converted.task else None)
     got = f"{type(objects[0]).__name__} in graph 0"
     raise HaarPoolError(f"a {kinds} for each graph", got, "convert them")
 

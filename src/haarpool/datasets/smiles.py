@@ -146,11 +146,13 @@ class MoleculeParser:
         more = self.num_invalid - len(self.listed)
         listed = ", ".join(self.listed) + (f" and {more} more" if more else "")
         if self.num_valid == 0 or (strict and self.num_invalid):
-            remedy = "check the file and its column of SMILES"
+            remedy = "check the file and {smiles}, its column of SMILES"
             raise HaarPoolError(
                 f"valid SMILES in {self.path}",
                 listed or "no lines below the header",
-                "correct these lines" if self.num_valid else remedy,
+                "correct these lines, or leave out {strict}" if self.num_valid else remedy,
+                smiles=...,
+                strict=...,
             )
         if self.num_invalid:
             text = f"{self.num_invalid} invalid SMILES in {self.path} skipped: {listed}"

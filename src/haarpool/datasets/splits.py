@@ -17,7 +17,6 @@ from haarpool.chains.adjacency import as_array
 from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
 
-PARTS = ("train", "validation", "test")
 RULES = "stratified, random, scaffold, kfold:K, given, or a JSON file"
 
 
@@ -105,7 +104,7 @@ def default_rule(graphs: Graphs) -> str:
     """Return the rule that "auto" means: "given", else "stratified" for classes, else "random"."""
     if graphs.split is not None:
         return "given"
-    return "stratified" if _class_counts(graphs).max(initial=0) >= len(PARTS) else "random"
+    return "stratified" if _class_counts(graphs).max(initial=0) >= len(Split._fields) else "random"
 
 
 def hold_out(graphs: Graphs, share: float, seed: int = 0) -> Split:
@@ -152,7 +151,7 @@ def _random(labelled: Ints, seed: int, repeat: int) -> Split:
 
 def _stratified(graphs: Graphs, labelled: Ints, seed: int, repeat: int) -> Split:
     counts = _class_counts(graphs)
-    if counts.max(initial=0) < len(PARTS):
+    if counts.max(initial=0) < len(Split._fields):
         raise HaarPoolError(
             "a class of at least 3 graphs for a stratified split, one per part",
             f"at most {counts.max()}" if len(counts) else f"{graphs.task} on {graphs.name}",
@@ -309,14 +308,14 @@ def _from_file(path: Path, graphs: Graphs, repeats: int) -> list[Split]:
 
 def _check_split(split: Any, graphs: Graphs, where: str) -> Split:
     """Check a split from a file or a dataset; `where` names it in error messages."""
-    if not isinstance(split, Mapping) or set(split) != set(PARTS):
+    if not isinstance(split, Mapping) or set(split) != set(Split._fields):
         raise HaarPoolError(
-            f"lists of graphs under {', '.join(PARTS)} in {where}",
+            f"lists of graphs under {', '.join(Split._fields)} in {where}",
             f"{sorted(split) if isinstance(split, Mapping) else type(split).__name__}",
             "name all three parts and nothing else",
         )
     parts = []
-    for name in PARTS:
+    for name in Split._fields:
         numbers = as_array(split[name], f"{name} in {where}")
         if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu":
             raise HaarPoolError(
@@ -339,7 +338,7 @@ def _check_split(split: Any, graphs: Graphs, where: str) -> Split:
             "leave it in one part only",
         )
     labelled = [part[graphs.is_labelled[part]] for part in parts]
-    for name, part in zip(PARTS, labelled, strict=True):
+    for name, part in zip(Split._fields, labelled, strict=True):
         if not len(part):
             raise HaarPoolError(
                 f"a graph with a label under {name} in {where}", "none", "add one, or add a label"
@@ -353,4 +352,4 @@ def _sorted(*parts: Ints) -> Split:
 
 def as_json(splits: Sequence[Split]) -> str:
     """Return splits as the text of a file that `make_splits` reads."""
-    return json.dumps([{n: p.tolist() for n, p in zip(PARTS, s, strict=True)} for s in splits])
+    return json.dumps([{n: p.tolist() for n, p in s._asdict().items()} for s in splits])

@@ -26,7 +26,7 @@ from haarpool.datasets.labels import (
     unclear_labels,
 )
 from haarpool.errors import HaarPoolError
-from haarpool.tasks import Task, find_task
+from haarpool.tasks import Task, find_task, infer_task
 
 DELIMITERS = (",", ";", "\t")
 SAMPLE = 20  # rows that decide about the separator
@@ -48,7 +48,7 @@ class TableRow(NamedTuple):
 def columns_besides(path: Path, smiles: str | None = None) -> list[str]:
     """Return the names of all columns of a CSV file but the one of SMILES, as in `read_rows`."""
     with _open(path, [smiles]) as (_, header):
-        del header[_column_index(smiles, header, path)]
+        del header[_column_index("smiles", smiles, header, path)]
         return [name for name in header if name]
 
 
@@ -57,14 +57,24 @@ def read_rows(path: Path, columns: Sequence[str | None]) -> Iterator[TableRow]:
 
     Args:
         path: A file in UTF-8, separated by commas, semicolons or tabs.
-        columns: Different names in the header. None is the column "smiles", in upper or lower case.
+        columns: Different names in the header: first the column of SMILES, then targets. None is
+            the column "smiles", in upper or lower case.
     """
     with _open(path, columns) as (reader, header):
-        indices = [_column_index(name, header, path) for name in columns]
+        parameters = ["smiles", *["targets"] * (len(columns) - 1)]
+        indices = [
+            _column_index(parameter, name, header, path)
+            for parameter, name in zip(parameters, columns, strict=True)
+        ]
         for index in indices:
             if indices.count(index) > 1:
-                expected = "each column once, for SMILES or as a target"
-                raise HaarPoolError(expected, f"{header[index]!r} twice", "leave one out")
+                raise HaarPoolError(
+                    "each column once, as {smiles} or in {targets}",
+                    f"{header[index]!r} twice",
+                    "leave one out",
+                    smiles=...,
+                    targets=...,
+                )
         for cells in reader:
             if not any(cells):
                 continue
@@ -118,21 +128,21 @@ def _matches(name: str | None, header: list[str]) -> list[int]:
     return [i for i, title in enumerate(header) if title == name]
 
 
-def _column_index(name: str | None, header: list[str], path: Path) -> int:
+def _column_index(parameter: str, name: str | None, header: list[str], path: Path) -> int:
     matches = _matches(name, header)
-    expected = f"a column {name or 'smiles'!r} in {path}"
+    expected = f"as a column {name or 'smiles'!r} in {path}"
     if len(matches) == 1:
         return matches[0]
     if matches:
         got = f"{len(matches)}: {shorten([header[i] for i in matches])}"
         remedy = "rename all but one" if name else "rename all but one, or pass {smiles}"
-        raise HaarPoolError(expected, got, remedy, smiles="COLUMN")
+        raise HaarPoolError(expected, got, remedy, parameter=parameter, smiles="COLUMN")
     remedy = f"its columns are {shorten(header)}" if any(header) else "it has no header"
     if close := difflib.get_close_matches(name or "smiles", header, n=1):
         remedy += f"; did you mean {close[0]}?"
     elif name is None:
         remedy += "; pass {smiles}"
-    raise HaarPoolError(expected, "none", remedy, smiles="COLUMN")
+    raise HaarPoolError(expected, "none", remedy, parameter=parameter, smiles="COLUMN")
 
 
 def read_targets(
@@ -165,7 +175,8 @@ def read_targets(
     columns = {name: [row.cells[t] for row in rows] for t, name in enumerate(names)}
     for name, cells in columns.items():
         if all(is_missing(cell) for cell in cells):
-            raise HaarPoolError(f"labels in the column {name!r}", "none", "choose another column")
+            expected = f"with labels in the column {name!r}"
+            raise HaarPoolError(expected, "none", "choose another", parameter="targets")
         if task is None:
             _check_clear(name, cells, rows)
     kind = _kind(columns) if task is None else find_task(task, len(names))
@@ -178,12 +189,10 @@ def read_targets(
 def _kind(columns: Mapping[str, Sequence[str]]) -> Task:
     """Return the task that columns of labels look like."""
     like_classes = [name for name, cells in columns.items() if _looks_like_classes(cells)]
-    if len(columns) == 1:
-        return find_task("classification" if like_classes else "regression")
     all_cells = [cell for cells in columns.values() for cell in cells]
-    if len(_classes(all_cells)[1]) == 2 and _looks_like_classes(all_cells):
-        return find_task("multilabel")
-    if like_classes:
+    num_classes = len(_classes(all_cells)[1]) if _looks_like_classes(all_cells) else None
+    kind = infer_task(len(columns), num_classes)
+    if like_classes and not kind.reads_classes:
         raise HaarPoolError(
             "one column of classes, several of the same two classes, or several of values",
             f"{len(columns)} columns with classes in {', '.join(map(repr, like_classes))}",
@@ -191,7 +200,7 @@ def _kind(columns: Mapping[str, Sequence[str]]) -> Task:
             targets="COLUMN",
             task="regression",
         )
-    return find_task("regression")
+    return kind
 
 
 def _check_clear(name: str, cells: Sequence[str], rows: Sequence[TableRow]) -> None:

@@ -30,9 +30,10 @@ def return_probabilities(graphs: Graphs) -> NDArray[np.float32]:
     """
     if (largest := int(graphs.sizes.max(initial=0))) > MAX_NODES:
         raise HaarPoolError(
-            f"graphs with at most {MAX_NODES:,} nodes for the feature walks",
+            f"graphs with at most {MAX_NODES:,} nodes for {{features}}",
             f"{largest:,} in {graphs.where(int(graphs.sizes.argmax()))} of {graphs.name}",
-            "choose other features",
+            "choose others",
+            features="walks",
         )
     result = np.zeros((int(graphs.start[-1]), STEPS - 1), np.float32)
     parts = zip(pairwise(graphs.start), pairwise(graphs.edge_start), strict=True)

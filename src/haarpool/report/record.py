@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from haarpool._text import safe_cells
 from haarpool.chains.chain import Chain
-from haarpool.datasets.splits import PARTS
+from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError
 from haarpool.nn.strings.architecture import UnknownTokenError, parse_architecture
 from haarpool.tasks import Figure, Names, Score, Task, find_task
@@ -156,7 +156,7 @@ def _check_result(result: Any, config: Any) -> None:
     statistics = statistics_of(result["scores"])
     for target in (result["targets"] or {}).values():
         statistics += statistics_of({one.name: target[one.name] for one in task.headline})
-    columns = [result["best_epoch"], *(result["graphs"][part] for part in PARTS)]
+    columns = [result["best_epoch"], *(result["graphs"][part] for part in Split._fields)]
     columns += [one["each"] for one in statistics]
     if any(len(column) != repeats for column in columns) or repeats < 1:
         raise ValueError(f"lists that do not have {repeats} entries, one per repeat")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from haarpool._numbers import DASH, mean_and_std
-from haarpool.datasets.splits import PARTS
+from haarpool.datasets.splits import Split
 from haarpool.nn.strings.architecture import parse_architecture
 from haarpool.report.record import RunRecord
 from haarpool.tasks import Score
@@ -90,7 +90,7 @@ def repeats(record: RunRecord) -> list[list[str]]:
     """Return a row per repeat: its number, sizes of the parts, kept epoch, main score."""
     result = record.result
     metric, graphs = result["metric"], result["graphs"]
-    columns = [range(1, result["repeats"] + 1), *(graphs[part] for part in PARTS)]
+    columns = [range(1, result["repeats"] + 1), *(graphs[part] for part in Split._fields)]
     rows = [[number(n) for n in row] for row in zip(*columns, strict=True)]
     for row, epochs in zip(rows, record.best_epochs, strict=True):
         row.append(", ".join(map(number, epochs)))

@@ -83,6 +83,15 @@ class Task(str):
         mine, theirs = ((one.reads_classes, one.has_targets) for one in (self, other))
         return mine == theirs
 
+    def infers(self, num_targets: int, num_classes: int | None) -> bool:
+        """Return whether labels are of this task if none is given, see `infer_task`.
+
+        Args:
+            num_targets: Number of labels of each graph.
+            num_classes: Number of different labels; None if they look like values.
+        """
+        return False
+
     def label_fields(
         self, labels: NDArray[Any], classes: Sequence[str] = (), targets: Sequence[str] = ()
     ) -> dict[str, Any]:
@@ -429,6 +438,23 @@ def find_score(name: str) -> Score:
     """
     scores = {score.name: score for task in _TASKS.values() for score in task.scores}
     return scores[choice("score", name, sorted(scores))]
+
+
+def infer_task(num_targets: int, num_classes: int | None = None) -> Task:
+    """Return the task of labels without a given one; classes that no task takes are values.
+
+    Args:
+        num_targets: Number of labels of each graph.
+        num_classes: Number of different labels; None if they look like values.
+
+    Example:
+        >>> infer_task(1, 5), infer_task(3, 2), infer_task(3, 5), infer_task(3)
+        ('classification', 'multilabel', 'regression', 'regression')
+    """
+    takes_classes = [task for task in _TASKS.values() if task.infers(num_targets, num_classes)]
+    takes_values = [task for task in _TASKS.values() if task.infers(num_targets, None)]
+    # A task that extends another one, and so inherits its answer, does not replace it.
+    return min(takes_classes or takes_values, key=lambda task: len(type(task).__mro__))
 
 
 def _mean(values: list[float]) -> float:

@@ -40,6 +40,10 @@ class Classification(Task):
     dtype = np.int64
     remedy = "pass {split}"
 
+    def infers(self, num_targets: int, num_classes: int | None) -> bool:
+        """Take one label that looks like a class."""
+        return num_targets == 1 and num_classes is not None
+
     def label_fields(
         self, labels: NDArray[Any], classes: Sequence[str] = (), targets: Sequence[str] = ()
     ) -> dict[str, Any]:

@@ -35,6 +35,10 @@ class Multilabel(Task):
     reads_classes = True
     target_note = "a target needs test graphs of both classes"
 
+    def infers(self, num_targets: int, num_classes: int | None) -> bool:
+        """Take several labels of two classes."""
+        return num_targets > 1 and num_classes == 2
+
     def label_fields(
         self, labels: NDArray[Any], classes: Sequence[str] = (), targets: Sequence[str] = ()
     ) -> dict[str, Any]:

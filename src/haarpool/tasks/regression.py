@@ -33,6 +33,10 @@ class Regression(Task):
     headline = (MAE, RMSE)
     is_linear = True
 
+    def infers(self, num_targets: int, num_classes: int | None) -> bool:
+        """Take values."""
+        return num_classes is None
+
     def check_parts(
         self, targets: NDArray[Any], names: Names, splits: Sequence[Sequence[Ints]]
     ) -> str:

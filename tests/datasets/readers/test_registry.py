@@ -40,9 +40,10 @@ def toy(monkeypatch, tmp_path):
 
     @register
     class EdgeList(Reader):
-        phrase = "text file of edges"
-        suffixes = (".edges",)
+        phrase = "toy file of edges"
+        suffixes = (".toy",)
         names = ("twopaths",)
+        generates = True
         tasks = ("regression",)
         objects = "Edges"
 
@@ -59,7 +60,7 @@ def toy(monkeypatch, tmp_path):
             pairs = np.concatenate([p + s for p, s in zip(parts, start, strict=False)])
             return Graphs(name, start, np.concatenate([pairs, pairs[:, ::-1]]).T)
 
-    path = tmp_path / "two.edges"
+    path = tmp_path / "two.toy"
     path.write_text("0-1 1-2\n0-1 1-2 2-0\n")
     return path
 
@@ -67,6 +68,7 @@ def toy(monkeypatch, tmp_path):
 def test_a_format_is_one_class(toy):
     graphs = read_graphs(toy)
     assert (graphs.name, graphs.sizes.tolist()) == ("seed 0", [3, 3])
+    assert graphs.take([0]).edges.tolist() == [[0, 1, 1, 2], [1, 2, 0, 1]]  # graph by graph
     assert read_graphs(toy, seed=5, strict=True).name == "seed 5"  # other options have no effect
     assert [len(block) for block in stream_graphs(toy, block=1)] == [1, 1]
     assert columns_to_predict(toy) is None
@@ -77,20 +79,22 @@ def test_a_format_is_one_class(toy):
 
 
 def test_help_and_errors_name_it(toy):
-    assert "text file of edges" in sources()
+    assert "toy file of edges" in sources()
     out = " ".join(run_main("train", "--help").out.split())
-    assert "text file of edges" in out
-    with error_with("text file of edges", "nothing.txt"):
-        toy.with_name("nothing.txt").touch()
-        read_graphs(toy.with_name("nothing.txt"))
+    assert "toy file of edges" in out
+    with error_with("toy file of edges", "nothing.other"):
+        toy.with_name("nothing.other").touch()
+        read_graphs(toy.with_name("nothing.other"))
     with error_with("did you mean twopaths"):
         read_graphs("twopath")
-    with error_with("a PyG Data or Edges", "complex in graph 0"):
+    with error_with("PyG Data", "Edges", "complex in graph 0"):
         as_graphs([1j])
     with error_with("a CSV file with SMILES", "together with columns"):
         read_graphs(toy, targets=["y"])
-    with error_with("task regression for text file of edges", "classification"):
+    with error_with("task regression for toy file of edges", "classification"):
         read_graphs(toy, task="classification")
+    with error_with('task="regression" from the reader', "EdgeList, got no labels"):
+        read_graphs(toy, task="regression")
 
 
 def test_commands_read_it(toy):
@@ -102,27 +106,90 @@ def test_commands_read_it(toy):
 def test_the_longest_suffix_decides(toy, tmp_path):
     @register
     class Packed(Reader):
-        suffixes = (".edges.csv",)
+        suffixes = (".toy.csv",)
 
         def read(self, source, task=None):
             return read_graphs("twopaths")
 
-    (tmp_path / "a.edges.csv").touch()
-    assert len(read_graphs(tmp_path / "a.edges.csv")) == 2
-    assert find_source(toy).reader.suffixes == (".edges",)
+    (tmp_path / "a.toy.csv").touch()
+    assert len(read_graphs(tmp_path / "a.toy.csv")) == 2
+    assert find_source(toy).reader.suffixes == (".toy",)
 
 
 def test_suffixes_and_names_are_unique(toy):
-    for more in ({"suffixes": (".edges", ".x")}, {"names": ("rings",)}):
-        with error_with("that only Other reads", "choose others"):
+    for more, same, owner in (
+        ({"suffixes": (".toy", ".x")}, ".toy in ", "EdgeList of "),
+        ({"names": ("Rings",)}, "rings in ", "Rings of haarpool.datasets.readers.rings"),
+    ):
+        with error_with("readers with different suffixes and names", same, owner, "and Other of "):
             register(type("Other", (Reader,), more))
+    with error_with("the same class name in Rings of ", "and Rings of "):
+        register(type("Rings", (Reader,), {"suffixes": (".other",)}))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected", "got"),
+    [
+        ({"suffixes": ".lines"}, "suffixes of Other as a tuple", "'.lines'"),
+        ({"names": ["karate"]}, "names of Other as a tuple", "['karate']"),
+        ({"names": (1,)}, "names of Other as a tuple", "(1,)"),
+        ({"names": ("a",), "tasks": "regression"}, "tasks of Other as a tuple", "'regression'"),
+        ({"suffixes": ("lines",)}, "suffixes of Other in lower case that start", "'lines'"),
+        ({"suffixes": (".Lines",)}, "suffixes of Other in lower case that start", "'.Lines'"),
+        ({}, "suffixes, names or objects of Other, or a method find_in", "none"),
+    ],
+)
+def test_what_a_reader_says_is_checked(attributes, expected, got, toy):
+    before = readers()
+    with error_with(expected, f"got {got}"):
+        register(type("Other", (Reader,), attributes))
+    assert readers() == before
+
+
+def test_a_name_without_file_or_address_is_not_available(toy, tmp_path, monkeypatch):
+    @register
+    class Packed(Reader):
+        suffixes = (".toygz",)
+        names = ("toy",)
+
+        def read(self, source, task=None):
+            return read_graphs(toy)
+
+    parts = ("source of toy on this machine (toy.toygz)", "none", "HAARPOOL_DATA")
+    with error_with(*parts):
+        read_graphs("toy")
+    assert "toy.toygz" in run_main("info", "toy", code=2).err
+    assert not is_available("toy")
+    assert "toy" not in dict(known_datasets())
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "toy.toygz").touch()
+    assert is_available("toy", tmp_path / "root")
+    assert len(read_graphs("toy", tmp_path / "root")) == 2
+
+
+def test_readers_say_what_they_need_in_a_folder(toy, tmp_path):
+    (tmp_path / "empty").mkdir()
+
+    @register
+    class Folder(Reader):
+        content = "nodes.txt"
+
+        def find_in(self, folder, name):
+            return folder if (folder / "nodes.txt").is_file() else None
+
+        def read(self, source, task=None):
+            return read_graphs(toy)
+
+    with error_with("without NAME_A.txt and", ", or nodes.txt", "check the folder"):
+        read_graphs(tmp_path / "empty")
+    (tmp_path / "empty" / "nodes.txt").touch()
+    assert len(read_graphs(tmp_path / "empty")) == 2
 
 
 def test_all_readers_are_complete():
     for reader in readers():
         assert reader.suffixes or reader.names
         assert reader.phrase or reader.names
-        assert all(suffix == suffix.lower() for suffix in reader.suffixes)
         assert reader.options <= {"smiles", "targets", "strict", "seed", "progress", "labels"}
 
 

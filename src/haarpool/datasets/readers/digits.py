@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from haarpool.datasets.readers.registry import Reader, register
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from haarpool.datasets.graphs import Graphs
 
 SIZE = 8  # pixels in a row and in a column
@@ -31,6 +33,7 @@ class Digits(Reader):
     """
 
     names = ("digits",)
+    generates = True
     tasks = ("classification", "regression")
 
     def read(self, source: str, task: str | None = None) -> Graphs:
@@ -63,3 +66,7 @@ class Digits(Reader):
             },
             **kind.label_fields(labels, tuple(map(str, range(10))), ("digit",)),
         )
+
+    def sample(self, folder: Path) -> str:
+        """Return the name."""
+        return "digits"

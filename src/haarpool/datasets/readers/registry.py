@@ -25,7 +25,9 @@ class Reader:
         suffixes: How names of its files end, in lower case, such as ".csv" or ".sdf.gz".
         names: Names of its datasets. If there are any, `NAME` also finds a file `NAME` with one of
             the suffixes in a folder of datasets.
+        generates: `read` gets the name of a dataset without file, and makes its graphs.
         aliases: Other names, in lower case, and what they mean.
+        content: What `find_in` looks for in a folder, for errors.
         tasks: Tasks for which its labels may be used, and so for others that read labels like
             these; none are all.
         modules: Modules that it imports and that take seconds.
@@ -35,7 +37,9 @@ class Reader:
     phrase: str = ""
     suffixes: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    generates: bool = False
     aliases: Mapping[str, str] = {}
+    content: str = ""
     tasks: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     objects: str = ""
@@ -45,7 +49,7 @@ class Reader:
 
         A reader names the options that it takes, as keywords after `task`: "smiles", "targets",
         "strict", "seed" and "progress" as in `read_graphs`; "labels" is False if labels are not
-        needed and may be anything.
+        needed and may be anything. The graphs need not be checked, see `check_graphs`.
         """
         raise NotImplementedError
 
@@ -53,7 +57,9 @@ class Reader:
         """Read blocks of `block` graphs, labels not needed; here by reading all graphs first."""
         import numpy as np
 
-        graphs = self.read(source, **options)
+        from haarpool.datasets.checks import check_graphs
+
+        graphs = check_graphs(self.read(source, **options), self)
         for first in range(0, len(graphs), block):
             yield graphs.take(np.arange(first, min(first + block, len(graphs))))
 
@@ -66,7 +72,7 @@ class Reader:
         return None
 
     def url(self, name: str) -> str:
-        """Return the address of the file of a dataset; "" if it is generated."""
+        """Return the address of the file of a dataset; "" if it has none."""
         return ""
 
     def check_download(self, file: Path) -> None:
@@ -81,6 +87,16 @@ class Reader:
     ) -> Graphs:
         """Convert Python objects, one per graph, to a dataset `name`; `labels` is as in `read`."""
         raise NotImplementedError
+
+    def sample(self, folder: Path) -> Any:
+        """Return a small source for tests, as a file in `folder`, a name or objects; None if none.
+
+        Parametrised tests read it, and train and predict with it: it needs a few graphs per class.
+        """
+        return None
+
+    def __str__(self) -> str:
+        return type(self).__qualname__
 
     @cached_property
     def options(self) -> frozenset[str]:
@@ -99,26 +115,49 @@ _Class = TypeVar("_Class", bound=type[Reader])
 
 
 def register(cls: _Class) -> _Class:
-    """Register a reader; no other one may answer to the same suffixes or names.
+    """Register a reader, checked; no other one may answer to the same suffixes or names.
 
     Example:
         >>> @register
         ... class Edges(Reader):
-        ...     phrase, suffixes = "text file of edges", (".edges",)
-        >>> find_by_suffix(Path("my.EDGES")).phrase
+        ...     phrase, suffixes = "text file of edges", (".mine",)
+        >>> find_by_suffix(Path("a.MINE")).phrase
         'text file of edges'
         >>> del _READERS["Edges"]
     """
-    for other in _READERS.values():
-        same = {*cls.suffixes, *cls.names} & {*other.suffixes, *other.names}
-        if same and type(other).__qualname__ != cls.__qualname__:
-            raise HaarPoolError(
-                f"suffixes and names that only {cls.__qualname__} reads",
-                f"{sorted(same)}, which {type(other).__qualname__} reads",
-                "choose others",
-            )
+    _check(cls)
+    for other in [type(reader) for reader in readers()]:
+        if (other.__module__, other.__qualname__) == (cls.__module__, cls.__qualname__):
+            continue  # the same one again, for example from a notebook
+        same = {*cls.suffixes, *_lower(cls.names)} & {*other.suffixes, *_lower(other.names)}
+        if same or other.__qualname__ == cls.__qualname__:
+            both = " and ".join(f"{one.__qualname__} of {one.__module__}" for one in (other, cls))
+            got = f"{', '.join(sorted(same)) or 'the same class name'} in {both}"
+            remedy = "choose another one in one of the two"
+            raise HaarPoolError("readers with different suffixes and names", got, remedy)
     _READERS[cls.__qualname__] = cls()
     return cls
+
+
+def _check(cls: type[Reader]) -> None:
+    """Raise an error if the attributes of a reader have another form than in `Reader`."""
+    for name in ("suffixes", "names", "tasks", "modules"):
+        value = getattr(cls, name)
+        if not isinstance(value, tuple) or not all(isinstance(one, str) for one in value):
+            remedy = 'write it with a comma, as in (".csv",)'
+            raise HaarPoolError(f"{name} of {cls.__qualname__} as a tuple", f"{value!r}", remedy)
+    for suffix in cls.suffixes:
+        if not suffix.startswith(".") or suffix != suffix.lower():
+            expected = f"suffixes of {cls.__qualname__} in lower case that start with a dot"
+            raise HaarPoolError(expected, f"{suffix!r}", 'write for example ".csv"')
+    finds = cls.find_in is not Reader.find_in
+    if not (cls.suffixes or cls.names or cls.objects or finds):
+        expected = f"suffixes, names or objects of {cls.__qualname__}, or a method find_in"
+        raise HaarPoolError(expected, "none", "say what it reads")
+
+
+def _lower(names: Sequence[str]) -> list[str]:
+    return [name.lower() for name in names]
 
 
 def readers() -> list[Reader]:
@@ -130,8 +169,8 @@ def sources() -> str:
     """Return what can be read, in words.
 
     Example:
-        >>> sources()
-        'dataset name, .pt list of Data, CSV file with SMILES, folder or zip in TU layout'
+        >>> "CSV file with SMILES" in sources()
+        True
     """
     return ", ".join(["dataset name", *(one.phrase for one in readers() if one.phrase)])
 

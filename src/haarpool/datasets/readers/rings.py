@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from haarpool.datasets.readers.registry import Reader, register
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
 
     from haarpool._types import Ints
@@ -35,6 +37,7 @@ class Rings(Reader):
     """
 
     names = ("rings",)
+    generates = True
     tasks = ("classification",)
 
     def read(self, source: str, task: str | None = None, *, seed: int = 0) -> Graphs:
@@ -61,6 +64,10 @@ class Rings(Reader):
             {"labels": labels[:, None]},
             **find_task(task or "classification").label_fields(targets, CLASSES),
         )
+
+    def sample(self, folder: Path) -> str:
+        """Return the name."""
+        return "rings"
 
 
 def _draw(rng: np.random.Generator, *, fused: bool) -> tuple[int, Ints]:

@@ -73,3 +73,9 @@ class SmilesTable(Reader):
         from haarpool.datasets.table import columns_besides
 
         return columns_besides(path, smiles)
+
+    def sample(self, folder: Path) -> Path:
+        """Write molecules with and without oxygen."""
+        path = folder / "sample.csv"
+        path.write_text("smiles,oxygen\n" + "CCO,yes\nCCC,no\nO,yes\nCC(C)C,no\n" * 4)
+        return path

@@ -40,3 +40,14 @@ class DataList(Reader):
         if all(getattr(data, "y", None) is None for data in objects):
             task = None
         return from_data_list(objects, name, task, labels=labels)
+
+    def sample(self, folder: Path) -> Path:
+        """Write paths and rings of four nodes with two attributes."""
+        import torch
+        from torch_geometric.data import Data
+
+        path = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
+        ring = torch.cat([path, torch.tensor([[0, 3], [3, 0]])], dim=1)
+        graphs = [Data(x=torch.ones(4, 2), edge_index=path if y else ring, y=y) for y in [0, 1] * 8]
+        torch.save(graphs, folder / "sample.pt")
+        return folder / "sample.pt"

@@ -16,7 +16,7 @@ from haarpool.chains.adjacency import as_array, edge_list
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import are_classes, as_classes, default_names
 from haarpool.errors import HaarPoolError
-from haarpool.tasks import Task, find_task
+from haarpool.tasks import Task, find_task, infer_task
 
 EXPECTED = "a list of PyG Data, written by torch.save"
 
@@ -193,9 +193,11 @@ def _kind(labels: Collection[NDArray[Any]], num_graphs: int) -> Task:
     first = next(iter(labels))
     known = [number for y in labels for number in y.tolist() if number == number]
     if first.size > 1 and set(known) == {0, 1}:
-        return find_task("multilabel")
+        return infer_task(first.size, 2)
     few = first.size == 1 and are_classes(known, num_graphs)
-    return find_task("classification" if few or first.dtype.kind in "biu" else "regression")
+    if few or first.dtype.kind in "biu":  # several others than 0 and 1 are an error in `_targets`
+        return infer_task(1, len(set(known)))
+    return infer_task(first.size)
 
 
 def _wrong(g: int, expected: str, got: str, remedy: str, **values: Any) -> HaarPoolError:

@@ -21,6 +21,7 @@ class QM7(Reader):
 
     suffixes = (".mat",)
     names = ("qm7",)
+    content = FILE
     tasks = ("regression",)
 
     def read(self, source: Path, task: str | None = None) -> Graphs:
@@ -43,3 +44,14 @@ class QM7(Reader):
 
         if sha256(file.read_bytes()).hexdigest() != SHA256:
             raise OSError(f"a file that differs from the published one with sha256 {SHA256}")
+
+    def sample(self, folder: Path) -> Path:
+        """Write molecules of water, each somewhat larger than the one before."""
+        import numpy as np
+        from scipy.io import savemat
+
+        water = np.array([[0, 0, 0], [1.8, 0, 0], [-0.5, 1.7, 0]])
+        factor = np.linspace(1, 1.2, 16)
+        arrays = {"R": factor[:, None, None] * water, "Z": [[8, 1, 1]] * 16, "T": factor * -230}
+        savemat(folder / "sample.mat", arrays)
+        return folder / "sample.mat"

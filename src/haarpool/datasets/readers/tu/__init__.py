@@ -24,6 +24,7 @@ class TU(Reader):
     suffixes = (".zip",)
     names = TU_NAMES
     aliases = ALIASES
+    content = f"NAME{A} and NAME{INDICATOR}"
     tasks = ("classification", "regression")
 
     def read(self, source: Path, task: str | None = None) -> Graphs:
@@ -49,6 +50,20 @@ class TU(Reader):
 
         if not is_zipfile(file):
             raise OSError("a file that is no zip file")
+
+    def sample(self, folder: Path) -> Path:
+        """Write paths and rings of four nodes, without columns."""
+        first = range(1, 65, 4)
+        pairs = [(n + i, n + i + 1) for n in first for i in range(3)]
+        pairs += [(n, n + 3) for n in first[::2]]
+        files = {
+            A: [f"{u}, {v}" for pair in pairs for u, v in (pair, pair[::-1])],
+            INDICATOR: [str(node // 4 + 1) for node in range(64)],
+            "_graph_labels.txt": ["ring", "path"] * 8,
+        }
+        for end, lines in files.items():
+            (folder / f"SAMPLE{end}").write_text("\n".join(lines) + "\n")
+        return folder
 
 
 def tu_name(folder: Path) -> str | None:

@@ -18,9 +18,9 @@ from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import as_classes, default_names, is_missing
 from haarpool.datasets.readers.tu.files import TuFiles, is_text
-from haarpool.datasets.splits import PARTS
+from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError, HaarPoolWarning
-from haarpool.tasks import find_task
+from haarpool.tasks import find_task, infer_task
 
 TRIANGLES = "TRIANGLES"  # its node attributes contain the answer and are never read
 
@@ -63,7 +63,7 @@ def read_tu(path: Path, task: str | None = None) -> Graphs:
 
 def published_split() -> dict[str, Ints]:
     """Return the published split of TRIANGLES, which is by position."""
-    return dict(zip(PARTS, np.split(np.arange(45_000), [30_000, 35_000]), strict=True))
+    return Split(*np.split(np.arange(45_000), [30_000, 35_000]))._asdict()
 
 
 class _Nodes(NamedTuple):
@@ -154,13 +154,14 @@ def _targets(files: TuFiles, ids: Ints, task: str | None) -> tuple[Mapping[str, 
         )
     texts = [text for _, text in chosen.rows]
     if chosen is labels and (kind is None or kind.reads_classes) and is_text(texts):
-        kind = kind or find_task("classification")
         classes = as_classes([None if is_missing(text) else text for text in texts])
+        kind = kind or infer_task(1, len(classes[1]))
         return kind.label_fields(*classes), numbers
     table = files.numbers(chosen)
     if kind is None:
         is_whole = all(number % 1 == 0 for number in table.flat if number == number)
-        kind = find_task("classification" if chosen is labels and is_whole else "regression")
+        is_class = chosen is labels and is_whole
+        kind = infer_task(1, len(set(table.flat))) if is_class else infer_task(table.shape[1])
     if not kind.reads_classes:
         names = default_names(table.shape[1])
         return kind.label_fields(table.astype(np.float64), targets=names), numbers
