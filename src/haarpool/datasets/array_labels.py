@@ -12,7 +12,7 @@ from haarpool._types import Floats
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import array_classes, check_targets, default_names
 from haarpool.errors import HaarPoolError
-from haarpool.tasks import MISSING, Task, find_task
+from haarpool.tasks import MISSING, Task, find_task, infer_task
 
 
 def with_labels(graphs: Graphs, y: Any, task: Task | None = None) -> tuple[Graphs, str | None]:
@@ -24,7 +24,10 @@ def with_labels(graphs: Graphs, y: Any, task: Task | None = None) -> tuple[Graph
         task: The task of one target; by default what the labels look like.
     """
     labels = _as_array(y, len(graphs))
-    task = find_task(task or _looks_like(labels), 1 if labels.ndim == 1 else labels.shape[1])
+    num_targets = 1 if labels.ndim == 1 else labels.shape[1]
+    if task is None:
+        task = infer_task(num_targets, _num_classes(labels))
+    task = find_task(task, num_targets)
     dtype = None
     if not task.reads_classes:
         graphs = with_values(graphs, task, labels)
@@ -51,12 +54,12 @@ def with_values(graphs: Graphs, task: Task, y: NDArray[Any]) -> Graphs:
     return check_targets(replace(graphs, **fields))
 
 
-def _looks_like(labels: NDArray[Any]) -> str:
-    """Return a task: regression for numbers that are not all whole, else classification."""
+def _num_classes(labels: NDArray[Any]) -> int | None:
+    """Return the number of different labels; None for numbers that are not all whole."""
     if labels.dtype.kind != "f":
-        return "classification"
+        return len(set(labels.ravel().tolist()))
     known = labels[np.isfinite(labels)]
-    return "regression" if (known != np.rint(known)).any() else "classification"
+    return None if (known != np.rint(known)).any() else len(np.unique(known))
 
 
 def _as_array(y: Any, num_graphs: int) -> NDArray[Any]:
