@@ -158,8 +158,9 @@ def start_run(
     task, targets = check_labels(graphs)
     no_effect = config.monitor == "last" and config.epochs > config.patience != RunConfig.patience
     if no_effect and group.is_main:
-        text = "patience has no effect with monitor=last: all epochs are trained"
-        warnings.warn(text, HaarPoolWarning, stacklevel=2)
+        text = "{patience} has no effect with {monitor}: all epochs are trained"
+        warning = HaarPoolWarning(text, patience=..., monitor="last")
+        warnings.warn(warning, stacklevel=2)
     if (missing := int((~graphs.is_labelled).sum())) and group.is_main:
         text = f"{missing} of {len(graphs)} graphs of {graphs.name} have no label and are left out"
         warnings.warn(text, HaarPoolWarning, stacklevel=2)
