@@ -185,7 +185,7 @@ CASES = {
     ),
     "option of another method": (
         lambda: hp.build_chain(GRAPH, 1, method="metis", options={"xi": 1}),
-        "options of method 'metis' (recursive)", "xi=1", "spelling",
+        "options for method 'metis' (recursive)", "xi=1", "spelling",
     ),
     "seed negative": (lambda: hp.build_chain(GRAPH, 1, seed=-1), "seed in 0..", "-1", "seed=0"),
     "seed as float": (lambda: hp.build_chain(GRAPH, 1, seed=0.5), "seed in 0..", "0.5", "seed=0"),

@@ -57,7 +57,7 @@ def load_entry_points(group: str) -> None:
             _warn(f"entry point {entry.name} = {entry.value} of {group}", error)
 
 
-def asks_packages(
+def also_in_packages(
     group: str,
 ) -> Callable[[Callable[Arguments, Found | None]], Callable[Arguments, Found | None]]:
     """Return a decorator for a function that returns `None` if it finds nothing.

@@ -90,14 +90,14 @@ def choice(
         shown = [f'"{one}"' if isinstance(one, str) else f"{one}" for one in choices]
         listed = " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
         example: dict[str, Any] = {}
-        if isinstance(value, str) and (similar := _similar(value, choices)):
+        if isinstance(value, str) and (close := similar(value, choices)):
             remedy = f"did you mean {{{name}}}? {remedy[0].upper()}{remedy[1:]}"
-            example = {name: similar}
+            example = {name: close}
         raise HaarPoolError(listed, f"{value!r}", remedy, parameter=name, **example)
     return value
 
 
-def _similar(value: str, choices: Sequence[Any]) -> str | None:
+def similar(value: str, choices: Sequence[Any]) -> str | None:
     """Return the choice that is most similar to a text."""
     from difflib import get_close_matches  # only an error needs it
 
@@ -126,7 +126,7 @@ def like_default(
     remedy, example = f"pass for example {{{name}}}", {name: default}
     low, high = limits or (-INFINITY, None)
     if isinstance(default, bool):
-        choice(name, value, (True, False))
+        choice(name, value, (True, False, 0, 1))
     elif isinstance(default, int):
         whole_number(name, value, low, high, remedy=remedy, **example)
     elif isinstance(default, float):

@@ -7,7 +7,7 @@ from helpers.commands import run_main
 
 BAD = {
     "no such dataset": (["chain", "RANDON"], "did you mean RANDOM?"),
-    "unknown method": (["chain", "RANDOM", "--method", "magic"], "--method \"dbscan\", "),
+    "unknown method": (["chain", "RANDOM", "--method", "magic"], '--method "'),
     "one of two methods": (["chain", "RANDOM", "--method", "metis,magic"], "'magic'"),
     "sizes that grow": (["chain", "RANDOM", "--sizes", "4,8"], "never grow"),
     "sizes as text": (["chain", "RANDOM", "--sizes", "few"], "numbers for --sizes"),
@@ -15,7 +15,7 @@ BAD = {
     "ratio of two": (["chain", "RANDOM", "--ratio", "2"], "ratio in (0, 1)"),
     "no levels": (["chain", "RANDOM", "--levels", "0"], "--levels in 1..1000"),
     "option without value": (["chain", "RANDOM", "--option", "eps"], "NAME=VALUE"),
-    "unknown option": (["chain", "RANDOM", "--option", "eps=1"], "--option of method 'spectral'"),
+    "unknown option": (["chain", "RANDOM", "--option", "eps=1"], "--option for method 'spectral'"),
     "option of wrong kind": (
         ["chain", "RANDOM", "--method", "louvain", "--option", "resolution=-1"], "resolution",
     ),

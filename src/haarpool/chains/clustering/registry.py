@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from haarpool._modules import load_entry_points
 from haarpool._text import shorten
 from haarpool._types import Ints
-from haarpool._validate import choice, like_default
+from haarpool._validate import choice, like_default, similar
 from haarpool.errors import HaarPoolError
 
 ENTRY_POINTS = "haarpool.clusterings"
@@ -175,11 +175,12 @@ def find_method(method: str | ClusteringFunction, options: Mapping[str, Any]) ->
         )
     for name, value in options.items():
         if name not in result.options:
+            close = similar(name, [*result.options])
             raise HaarPoolError(
-                f"of method {result.name!r} ({shorten([*result.options]) or 'it has none'}), "
+                f"for method {result.name!r} ({shorten([*result.options]) or 'it has none'}), "
                 "or parameters of a chain",
                 f"{name}={value!r}",
-                "check the spelling",
+                f"did you mean {close}?" if close else "check the spelling",
                 parameter="options",
             )
         result.check_option(name, value)
