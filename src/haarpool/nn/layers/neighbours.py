@@ -65,16 +65,11 @@ class Neighbours(NamedTuple):
         source = Rows(self.incoming.row)
         return gather_sum(x, source, Rows(self.by_source, self.outgoing.start))
 
-    def sum_edges(self, y: Tensor, target: Tensor) -> Tensor:
-        """Return (N, d) the weighted sum of y (E, d) over the incoming edges of each node.
-
-        Args:
-            y: (E, d) features of edges.
-            target: (E,) target of each edge.
-        """
+    def sum_messages(self, messages: Tensor, target: Tensor) -> Tensor:
+        """Return (N, d) the weighted sum of messages (E, d), by the target (E,) of each edge."""
         rows = self.incoming
-        edges = torch.arange(y.shape[0], device=y.device, dtype=rows.row.dtype)
-        return gather_sum(y, rows._replace(row=edges), Rows(target, None, rows.weight))
+        edges = torch.arange(messages.shape[0], device=messages.device, dtype=rows.row.dtype)
+        return gather_sum(messages, rows._replace(row=edges), Rows(target, None, rows.weight))
 
     def total_weight(self, like: Tensor, *, absolute: bool = False) -> Tensor:
         """Return (N, 1) the sum of the weights of the incoming edges of each node.

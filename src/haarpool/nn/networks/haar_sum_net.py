@@ -9,12 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn import Linear, ModuleList, Sequential, SiLU
 from torch.nn.functional import silu
-from torch_geometric.utils import scatter
 
 from haarpool._types import Domain
 from haarpool.errors import HaarPoolError
 from haarpool.nn.inputs import Tensors, num_graphs, tensors_of, widened
-from haarpool.nn.layers.neighbours import Neighbours
 from haarpool.nn.layers.pooling import HaarPooling
 from haarpool.nn.layers.residual import normalized_sum
 from haarpool.nn.layers.state import Edges, LayerState
@@ -204,13 +202,8 @@ class FilterConvolution(torch.nn.Module):
         sources: Tensor = self.source(x)
         if self.filter is None:
             return normalized_sum(sources, edges)
-        source, target = edges.edge_index
-        filters = self.filter(edge_attr)
-        if isinstance(edges.neighbours, Neighbours):
-            messages = edges.neighbours.at_source(sources) * filters
-            return edges.neighbours.sum_edges(messages, target)
-        summed: Tensor = scatter(sources[source] * filters, target, 0, x.shape[0], "sum")
-        return summed
+        messages = edges.at_source(sources) * self.filter(edge_attr)
+        return edges.sum_messages(messages, x.shape[0])
 
 
 def _input_graph(data: Tensors, edge_attr: Tensor | None) -> Tensors:
