@@ -56,17 +56,7 @@ class FastEdgePooling(EdgePooling):  # type: ignore[misc]  # PyG has no types
     def _merge_edges(
         self, x: Tensor, edge_index: Tensor, batch: Tensor, edge_score: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, UnpoolInfo]:
-        """Contract edges; PyG's forward pass calls this with the scores.
-
-        Args:
-            x: (N, d) node features.
-            edge_index: (2, E) edges.
-            batch: (N,) graph of each node.
-            edge_score: (E,) scores.
-
-        Returns:
-            Features, edges and graphs of the clusters, and what `unpool` needs.
-        """
+        """Return the coarse graphs, and what `unpool` needs; PyG's forward pass calls this."""
         # The same sort as PyG's, on the CPU: a GPU takes equal scores in another order.
         order = torch.argsort(edge_score.detach().cpu(), descending=True)
         source, target = edge_index.cpu()[:, order].numpy()

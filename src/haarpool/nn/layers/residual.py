@@ -50,13 +50,7 @@ class ResidualConvolution(torch.nn.Module):
                 layer.reset_parameters()
 
     def forward(self, x: Tensor, edges: Edges, edge_attr: Tensor | None = None) -> Tensor:
-        """Convolve features x (N, width).
-
-        Args:
-            x: (N, width) features.
-            edges: The edges.
-            edge_attr: (E, edge_channels) features of the edges, or `None`.
-        """
+        """Convolve features x (N, width), with edge_attr (E, edge_channels) or `None`."""
         if x.requires_grad and x.dtype != torch.float16:  # whose largest number is 65,504
             x.register_hook(_bound)  # type: ignore[no-untyped-call]
         total = (1 + self.eps) * x + self._messages(x, edges, edge_attr)

@@ -91,13 +91,7 @@ class LayerState(NamedTuple):
 
     @classmethod
     def of_input(cls, x: Tensor, data: Tensors, *, padded: bool = False) -> LayerState:
-        """Return the input graphs.
-
-        Args:
-            x: (N, d) features that take the place of `data["x"]`.
-            data: The tensors of a batch.
-            padded: True if the last graph only fills up the minibatch.
-        """
+        """Return the input graphs, with features x (N, d) in the place of `data["x"]`."""
         edges = data["edge_index"]
         weight = data["edge_weight"].to(x.dtype) if "edge_weight" in data else None
         return cls(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from haarpool.nn.layers.state import Edges, LayerState
 from haarpool.nn.networks.haar_architecture import HaarSumArchitecture
 from haarpool.nn.networks.linear_fit import LinearFit
 from haarpool.nn.networks.network import Network
-from haarpool.nn.networks.stages import ChainPooling
+from haarpool.nn.networks.stages import ChainPooling, convolve
 from haarpool.nn.strings.architecture import DEFAULT_WIDTH
 
 
@@ -150,11 +150,8 @@ class HaarSumNet(Network):
         self, level: int, state: LayerState, edge_attr: Tensor | None, num_graphs: int
     ) -> tuple[LayerState, Tensor]:
         """Return the state behind the convolutions of a level, and the sum of its contributions."""
-        edges, layers = state.edges(), [state.x]
-        for convolution in cast("ModuleList", self.convolutions[level]):
-            layers.append(convolution(layers[-1], edges, edge_attr))
-        nodes = self.contributions[level](torch.cat(layers, 1))
-        return state._replace(x=layers[-1]), state.sum_nodes(widened(nodes), num_graphs)
+        state, layers = convolve(self.convolutions[level], state, edge_attr)
+        return state, state.sum_nodes(widened(self.contributions[level](layers)), num_graphs)
 
     def _sums(self, data: Tensors, *, padded: bool = False) -> Tensor:
         """Return (B, in_channels + 1) sums of node features, and the number of nodes."""
@@ -172,10 +169,6 @@ class FilterConvolution(torch.nn.Module):
         x'_v = x_v + MLP(x_v + m_v)
 
     f is a small network: the continuous filter of SchNet (Schütt et al., 2017).
-
-    Args:
-        width: Number of columns of input and output.
-        edge_channels: Number of edge features; 0 for none.
     """
 
     def __init__(self, width: int, edge_channels: int = 0) -> None:
@@ -187,13 +180,7 @@ class FilterConvolution(torch.nn.Module):
         self.first, self.second = (Linear(width, width) for _ in range(2))
 
     def forward(self, x: Tensor, edges: Edges, edge_attr: Tensor | None = None) -> Tensor:
-        """Convolve features x (N, width).
-
-        Args:
-            x: (N, width) features.
-            edges: The edges.
-            edge_attr: (E, edge_channels) features of the edges, or `None`.
-        """
+        """Convolve features x (N, width), with edge_attr (E, edge_channels) or `None`."""
         total = x + self._messages(x, edges, edge_attr)
         result: Tensor = x + self.second(silu(self.first(total)))
         return result

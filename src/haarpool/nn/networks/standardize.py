@@ -86,7 +86,5 @@ def fit_standardize(modules: Mapping[str, Standardize], batches: Iterable[Any]) 
         std = std.where(std > rounding, torch.ones_like(std))
         # In place: a captured step reads these tensors.
         module = modules[key]
-        module.mean[columns[key]], module.std[columns[key]] = (
-            mean.to(module.mean),
-            std.to(module.std),
-        )
+        module.mean[columns[key]] = mean.to(module.mean)
+        module.std[columns[key]] = std.to(module.std)
