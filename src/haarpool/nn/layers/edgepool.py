@@ -40,14 +40,7 @@ class FastEdgePooling(EdgePooling):  # type: ignore[misc]  # PyG has no types
     def forward(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor
     ) -> PoolingOutput:
-        """Pool a minibatch.
-
-        Args:
-            x: (N, in_channels) node features.
-            edge_index: (2, E) edges.
-            edge_weight: (E,) edge weights, which are ignored.
-            batch: (N,) graph of each node.
-        """
+        """Pool a minibatch; edge weights are ignored."""
         x, edges, batch, _ = super().forward(x, edge_index, batch)
         # PyG sorts nodes by score; other layers expect them graph by graph.
         order = batch.argsort(stable=True)
@@ -73,11 +66,6 @@ class FastEdgePooling(EdgePooling):  # type: ignore[misc]  # PyG has no types
 
 def contract(source: Ints, target: Ints, num_nodes: int) -> tuple[Ints, Ints]:
     """Contract edges in their order, unless one of their nodes is already contracted.
-
-    Args:
-        source: (E,) first node of each edge.
-        target: (E,) second node of each edge.
-        num_nodes: Number of nodes.
 
     Returns:
         (N,) cluster of each node: contracted edges come first, then the other nodes; and the

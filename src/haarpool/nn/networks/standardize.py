@@ -59,13 +59,7 @@ class Standardize(torch.nn.Module):
 
 @torch.no_grad()
 def fit_standardize(modules: Mapping[str, Standardize], batches: Iterable[Any]) -> None:
-    """Compute mean and std of modules from training data, which is read once.
-
-    Args:
-        modules: Modules by the key of their input: "x", "edge_attr".
-        batches: Minibatches of the training data: a PyG `DataLoader`, or dicts of tensors. They are
-            read only if there are columns to standardise.
-    """
+    """Compute mean and std of modules, by the key of their input, from minibatches read once."""
     columns = {key: list(module.columns) for key, module in modules.items() if module.columns}
     if not columns:
         return
