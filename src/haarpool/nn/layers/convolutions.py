@@ -62,8 +62,8 @@ class MeanGCN(WeightedGCN):
     def forward(self, x: Tensor, edges: Edges) -> Tensor:
         """Convolve features x (N, in_channels) to (N, out_channels)."""
         x = self.lin(x)
-        mass = edges.total_weight(x, absolute=True)
-        mean: Tensor = (edges.sum(x) + x) / (1 + mass) + self.bias
+        total, mass = edges.sum(x), edges.total_weight(x, absolute=True)
+        mean: Tensor = (total + x) / (1 + mass) + self.bias
         return mean
 
 

@@ -84,12 +84,15 @@ class HaarReadout(torch.nn.Module):
         signal = widened(x)
         total = sum_graphs(chain, signal, self.level)
         n = chain.num_nodes(self.level).to(signal.dtype)[:, None]
-        columns = {"scaled_sum": [total / n.sqrt()], "mean": [total / n], "sum": [total]}
-        if "energy" in self.statistics:
-            energies = _energies(signal, chain, self.level)
-            columns["energy"] = [_sqrt(energy / n) for energy in energies]
-        row = [column for name in self.statistics for column in columns[name]]
-        return torch.cat(row, -1).to(x.dtype)
+        columns: list[Tensor] = []
+        for name in self.statistics:
+            if name == "energy":
+                columns += [_sqrt(energy / n) for energy in _energies(signal, chain, self.level)]
+            else:
+                columns.append(
+                    {"scaled_sum": total / n.sqrt(), "mean": total / n, "sum": total}[name]
+                )
+        return torch.cat(columns, -1).to(x.dtype)
 
     def __repr__(self) -> str:
         return f"HaarReadout(level={self.level}, statistics={self.statistics})"

@@ -136,22 +136,19 @@ class HaarSumNet(Network):
         """
         data = tensors_of(data)
         self.check(data)
+        size = num_graphs(data)
         x = self.embedding(self.standardize(data["x"]))
         edge_attr = self._edge_features(data, x)
         state = LayerState.of_input(x, _input_graph(data, edge_attr), padded=padded)
-        state, total = self._convolve(0, state, edge_attr, num_graphs(data))
-        for level, pooling in enumerate(self.poolings, start=1):
-            state, added = self._convolve(level, pooling(state, data), None, num_graphs(data))
-            total = total + added
+        sums = []  # of the contributions on each level
+        for level, convolutions in enumerate(self.convolutions):
+            if level:
+                state, edge_attr = self.poolings[level - 1](state, data), None
+            state, layers = convolve(convolutions, state, edge_attr)
+            sums.append(state.sum_nodes(widened(self.contributions[level](layers)), size))
+        total = sum(sums[1:], start=sums[0])
         output: Tensor = self.baseline(self._sums(data, padded=padded), total)
         return output[:-1] if padded else output
-
-    def _convolve(
-        self, level: int, state: LayerState, edge_attr: Tensor | None, num_graphs: int
-    ) -> tuple[LayerState, Tensor]:
-        """Return the state behind the convolutions of a level, and the sum of its contributions."""
-        state, layers = convolve(self.convolutions[level], state, edge_attr)
-        return state, state.sum_nodes(widened(self.contributions[level](layers)), num_graphs)
 
     def _sums(self, data: Tensors, *, padded: bool = False) -> Tensor:
         """Return (B, in_channels + 1) sums of node features, and the number of nodes."""
