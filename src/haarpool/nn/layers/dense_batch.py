@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch_geometric.utils import to_dense_adj, to_dense_batch
 
 from haarpool.errors import HaarPoolError
-from haarpool.nn.inputs import check_columns
 from haarpool.nn.layers.pooling_output import PoolingOutput
 
 
@@ -41,7 +40,13 @@ class DensePooling(nn.Module):
             edge_weight: (E,) edge weights.
             batch: (N,) graph of each node, sorted.
         """
-        check_columns(x, self.in_channels, "pass the number of columns as in_channels")
+        width = self.in_channels
+        if x.dim() != 2 or x.shape[1] != width:
+            raise HaarPoolError(
+                f"x of shape (N, {width})",
+                f"{tuple(x.shape)}",
+                f"pass features with {width} columns",
+            )
         return self.pool(*to_dense(x, edge_index, edge_weight, batch))
 
     def pool(self, x: Tensor, adj: Tensor, mask: Tensor) -> PoolingOutput:
