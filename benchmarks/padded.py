@@ -25,7 +25,7 @@ from haarpool.datasets import read_graphs
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup
 from haarpool.training.loop import Trainer
-from haarpool.training.run import Run, make_network, start_run
+from haarpool.training.run import Run, start_run
 
 REPEATS, EPOCHS, PROCESSES = 30, 20, 15
 LIMIT_MS = 1.9
@@ -41,13 +41,6 @@ def start() -> Run:
     return start_run(read_graphs("NCI1"), config, group, progress=False)
 
 
-def trainer(run: Run, repeat: int, padded: bool) -> Trainer:
-    """Return the trainer of a repeat with new weights."""
-    network = make_network(run.config, run.graphs, run.encoding, repeat).to(run.group.device)
-    arguments = (network, run.batches, run.graphs, run.splits[repeat], run.config)
-    return Trainer(*arguments, repeat, run.group, padded=padded)
-
-
 def score(fit: Trainer) -> float:
     """Train all epochs; return the test accuracy of the epoch that is best in validation."""
     for _ in range(EPOCHS):
@@ -60,16 +53,16 @@ def score(fit: Trainer) -> float:
 def score_in_process(repeat: int, padded: bool) -> float:
     """Run a repeat in a process of its own."""
     torch.set_num_threads(1)
-    return score(trainer(start(), repeat, padded))
+    return score(Trainer(start(), repeat, padded=padded))
 
 
 def measure() -> Iterator[Measurement]:
     run = start()
     steps = len(run.splits[0].train) / run.config.batch_size
-    trainer(run, 0, padded=False).run_epoch(lambda: None)  # compiles the kernels
-    plain = trainer(run, 0, padded=False)
+    Trainer(run, 0, padded=False).run_epoch(lambda: None)  # compiles the kernels
+    plain = Trainer(run, 0, padded=False)
     plain_ms = 1e3 * seconds(lambda: plain.run_epoch(lambda: None)) / steps
-    padded = trainer(run, 0, padded=True)
+    padded = Trainer(run, 0, padded=True)
     padded_ms = 1e3 * seconds(lambda: score(padded)) / (EPOCHS * steps)
     yield Measurement("padded step, ms", padded_ms, at_most=LIMIT_MS)
     yield Measurement(

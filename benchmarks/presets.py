@@ -100,7 +100,7 @@ def train(name: str, candidate: str, split: int) -> list[Line]:
     config = RunConfig(**settings, monitor="last", threads=1, repeats=SPLITS)
     group = ProcessGroup(device=find_device("auto"))
     run = start_run(graphs, config, group, progress=False)
-    start, trainer = time.perf_counter(), run.trainer(split)
+    start, trainer = time.perf_counter(), Trainer(run, split)
     outputs = []
     while not trainer.progress.is_complete(config):
         trainer.run_epoch(lambda: None)

@@ -79,8 +79,7 @@ def drivers() -> dict[str, Any]:
 
 def engine(run: Run) -> Callable[[], None]:
     """Return the training loop of `haarpool train`."""
-    network = make_network(run.config, run.graphs, run.encoding)
-    fit = Trainer(network, run.batches, run.graphs, run.splits[0], run.config, 0, ProcessGroup())
+    fit = Trainer(run, 0)
     bar = tqdm(total=10**9, file=io.StringIO())
     return lambda: fit._train(np.random.default_rng(0), bar.update)
 

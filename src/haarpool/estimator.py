@@ -75,6 +75,7 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
     """The common part of both estimators."""
 
     task: str
+    _model: TrainedModel | None = None
 
     def fit(self, graphs: Any, y: Any = None) -> Self:
         """Train a network, or the members of an ensemble.
@@ -148,15 +149,14 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether the estimator is fitted; `check_is_fitted` asks this."""
-        return getattr(self, "_model", None) is not None
+        return self._model is not None
 
     @property
     def trained(self) -> TrainedModel:
         """The networks with their features, classes and scale."""
-        model: TrainedModel | None = getattr(self, "_model", None)
-        if model is None:
+        if self._model is None:
             raise NotFittedError("a fitted estimator", "one that is not fitted", "call fit first")
-        return model
+        return self._model
 
     def _predict(self, graphs: Any) -> Floats:
         return self.trained.predict(as_graphs(graphs, labels=False))
@@ -185,8 +185,7 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
     def save(self, folder: str | PathLike[str]) -> None:
         """Write a folder that `haarpool.load` and `haarpool predict` read."""
         tensors = model_tensors(self.trained)
-        config = {name: value for name, value in self._config.items() if name != "format"}
-        RunFolder.create(folder, config, self._split).write_tensors(MODEL, tensors)
+        RunFolder.create(folder, self._config, self._split).write_tensors(MODEL, tensors)
 
 
 class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
@@ -353,11 +352,11 @@ def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | Haa
     """
     folder = RunFolder.open(run)
     model = load_model(folder, find_device(device))
-    config: Mapping[str, Any] = folder.config()
+    config = folder.config()
     cls = HaarClassifier if model.task.reads_classes else HaarRegressor
     settings = {k: v for k, v in config["training"].items() if k in SETTINGS}
     estimator = cls(device=device, **settings)
-    estimator._model, estimator._config = model, dict(config)
+    estimator._model, estimator._config = model, config
     try:
         class_values(model.names.classes, config["data"].get("class_dtype"))
     except (OverflowError, TypeError, ValueError) as error:

@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy import sparse
 
+from haarpool._text import count
 from haarpool._types import Floats, Ints
 from haarpool.chains.chain import Chain, check_chain
 from haarpool.errors import HaarPoolError
@@ -181,7 +182,7 @@ def _draw_chain(chain: Chain, row: Sequence[Axes], position: Floats) -> None:
         _draw_edges(ax, chain.adjacency(level), position)
         _draw_nodes(ax, chain, level, position, colours)
         _frame(ax, fine)
-        nodes = "1 node" if chain.sizes[level] == 1 else f"{chain.sizes[level]} nodes"
+        nodes = count(chain.sizes[level], "node")
         ax.set_title(f"level {level}: {nodes}", fontsize=10, color=INK)
 
 

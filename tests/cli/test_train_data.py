@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from haarpool import datasets
 from haarpool.datasets.download import DownloadError
-from haarpool.report.record import Predictions
+from haarpool.report.record import read_test_part
 from haarpool.training.run_folder import RunFolder
 from helpers.commands import run_main
 from helpers.files import write_rings_tu
@@ -110,7 +110,7 @@ def test_a_class_may_be_named_like_the_cell_of_another():
     _, *tested = read("runs/alike-1/test.csv")
     assert {row[2] for row in tested} == {f"'{name}" for name in names}
     data = json.loads(Path("runs/alike-1/config.json").read_text())["data"]
-    true = Predictions.read(RunFolder("runs/alike-1"), data).target
+    true, _ = read_test_part(RunFolder("runs/alike-1"), data)
     assert [f"'{data['classes'][c]}" for c in true] == [row[2] for row in tested]
 
 

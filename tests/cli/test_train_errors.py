@@ -262,13 +262,13 @@ def test_runs_that_cannot_be_used(trained, tmp_path):
     weights = (broken / "model.safetensors").read_bytes()
     (broken / "model.safetensors").write_bytes(weights[:-10])
     assert "an undamaged model.safetensors" in error_of("predict", broken, "rings")
-    (broken / "config.json").write_text('{"format": 1')
+    (broken / "config.json").write_text('{"format": 2')
     assert "an undamaged config.json" in error_of("predict", broken, "rings")
     classes = config["data"] | {"classes": ["a", "b", "c"]}
     (broken / "config.json").write_text(json.dumps(config | {"data": classes}))
     (broken / "model.safetensors").write_bytes(weights)
     assert "3 names for 2 outputs" in error_of("predict", broken, "rings")
-    (broken / "config.json").write_text('{"format": 1}')
+    (broken / "config.json").write_text('{"format": 2}')
     (broken / "model.safetensors").write_bytes(weights)
     assert "an undamaged config.json" in error_of("predict", broken, "rings")
 

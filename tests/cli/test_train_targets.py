@@ -175,24 +175,3 @@ def test_a_bar_names_the_member():
     shown = run_main(*arguments, terminal=True, COLUMNS=140).err
     assert "rings 1/1, member 1/2" in shown
     assert "rings 1/1, member 2/2" in shown
-
-
-@pytest.mark.usefixtures("blank_report")
-def test_runs_of_before_ensembles_still_load():
-    """Their settings, results and epochs have nothing about members."""
-    train("rings", *SMALL, "--out", "run")
-    before = run_main("predict", "run", "rings", "--quiet").out
-    config = json.loads(Path("run/config.json").read_text())
-    del config["training"]["ensemble"]
-    Path("run/config.json").write_text(json.dumps(config))
-    result = json.loads(Path("run/result.json").read_text())
-    for name in ("ensemble", "members", "targets", "scored_targets"):
-        del result[name]
-    Path("run/result.json").write_text(json.dumps(result))
-    lines = [json.loads(line) for line in Path("run/metrics.jsonl").read_text().splitlines()]
-    for line in lines:
-        del line["member"]
-    Path("run/metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert run_main("predict", "run", "rings", "--quiet").out == before
-    assert "test accuracy" in run_main("train", "--resume", "run").out
-    run_main("report", "run")

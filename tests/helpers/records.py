@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from haarpool.report import Predictions, RunRecord, write_report
+from haarpool.report import RunRecord, write_report
 from haarpool.training.run_folder import FORMAT
 
 
@@ -49,7 +49,7 @@ def record(
         log += [
             {
                 "repeat": repeat,
-                **({"member": member} if members > 1 else {}),
+                "member": member,
                 "epoch": int(e),
                 "train_loss": float(a),
                 "validation_loss": float(b),
@@ -83,7 +83,13 @@ def record(
             "data": data,
             "model": {"arch": "GC60-HP-FC60-FC180-FC60", "domain": "haar", "num_parameters": 12345},
             "chain": {"method": "spectral", "seed": 0, "num_levels": 1, "top": 1, "ratio": 0.5},
-            "training": {"epochs": epochs, "lr": 0.01, "repeats": repeats, "split": "random"},
+            "training": {
+                "epochs": epochs,
+                "lr": 0.01,
+                "repeats": repeats,
+                "split": "random",
+                "monitor": "loss",
+            },
         },
         epochs=log,
         result={
@@ -93,6 +99,7 @@ def record(
                 for name, (a, b) in zip(names, each, strict=True)
             },
             "repeats": repeats,
+            "folds": None,
             "best_epoch": best[::members],
             **_members(names, best, repeats, members),
             **_targets(names, data["target_names"], repeats, regression or several),
@@ -105,16 +112,15 @@ def record(
             },
             "seconds": 12.3,
         },
-        test=Predictions(
-            np.repeat(np.arange(repeats), test), random.integers(0, 188, n), target, prediction
-        ),
+        target=target,
+        prediction=prediction,
     )
 
 
 def _members(names, best, repeats, members):
-    """Make the part of a result about the members of an ensemble; {} as in older runs."""
+    """Make the part of a result about the members of an ensemble."""
     if members == 1:
-        return {}
+        return {"ensemble": 1, "members": None}
     scores = score([0.5] * repeats) | {"each": [[0.5] * members] * repeats}
     epochs = np.reshape(best, (repeats, members)).tolist()
     parts = {"test": scores, "validation": scores}
@@ -127,7 +133,7 @@ def _members(names, best, repeats, members):
 def _targets(names, targets, repeats, several):
     """Make the part of a result about several targets, the last of which is not defined."""
     if not several or len(targets) < 2:
-        return {}
+        return {"targets": None, "scored_targets": None}
     undefined = {"mean": None, "std": None, "each": [None] * repeats}
     each = {
         target: dict.fromkeys(names, dict.fromkeys(("test", "validation"), value))
@@ -145,11 +151,12 @@ def write_run(folder: Path, run: RunRecord) -> Path:
     (folder / "config.json").write_text(json.dumps(run.config))
     (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in run.epochs))
     (folder / "result.json").write_text(json.dumps(run.result))
-    test, data = run.test, run.config["data"]
+    data, (repeats, size) = run.config["data"], (run.result["repeats"], len(run.target))
+    repeat, graph = np.arange(size) * repeats // size, np.arange(size)
     with open(folder / "test.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["repeat", "graph", "..."])
-        for row in zip(test.repeat, test.graph, test.target, test.prediction, strict=True):
+        for row in zip(repeat, graph, run.target, run.prediction, strict=True):
             shown = np.concatenate([np.atleast_1d(values) for values in row[2:]]).tolist()
             if data["task"] == "classification":
                 shown = [data["classes"][c] for c in shown]

@@ -14,7 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import haarpool as hp
-from haarpool.report import Predictions, RunRecord, render_report, write_report
+from haarpool.report import RunRecord, render_report, write_report
 from haarpool.report.pictures import _draw_lines, choose_wavelets, draw
 from haarpool.training.run_folder import FORMAT
 from helpers.commands import run_process
@@ -206,9 +206,10 @@ def test_names_are_escaped(tmp_path):
 
 def test_confusion_counts_all_test_parts(tmp_path):
     target, predicted = np.array([0, 0, 0, 1, 1, -1]), np.array([0, 0, 1, 1, 1, 0])
-    test = Predictions(np.array([0, 0, 0, 1, 1, 1]), np.arange(6), target, predicted)
     path = tmp_path / "report.html"
-    path.write_text(render_report(replace(record(repeats=2), test=test)), "utf-8")
+    path.write_text(
+        render_report(replace(record(repeats=2), target=target, prediction=predicted)), "utf-8"
+    )
     found = Page(path)
     assert "class 0 2 67 % 1 33 % class 1 0 2 100 %" in found.text
     assert "5 predictions of the 2 test parts together" in found.text
@@ -224,12 +225,12 @@ def test_too_many_classes_for_a_table(tmp_path):
 def test_a_dot_per_test_graph_with_a_value(tmp_path):
     run = record("regression", repeats=2, targets=2)
     first, second = draw(run)["predictions"]
-    known = np.isfinite(run.test.target).sum(axis=0)
+    known = np.isfinite(run.target).sum(axis=0)
     ticks = [len(re.findall("xtick_|ytick_", svg)) for svg in (first, second)]
     uses = [svg.count("<use") for svg in (first, second)]
     assert np.subtract(uses, ticks).tolist() == known.tolist()
     assert known[0] < known[1]
-    no_value = replace(run, test=replace(run.test, target=np.full_like(run.test.target, np.nan)))
+    no_value = replace(run, target=np.full_like(run.target, np.nan))
     assert len(draw(no_value)["predictions"]) == 2
 
 
@@ -347,8 +348,8 @@ def test_records_are_read_from_their_files(name, tmp_path, molecule):
     again = RunRecord.read(write_run(tmp_path, run))
     assert (again.config, again.epochs, again.result) == (run.config, run.epochs, run.result)
     assert again.chain == run.chain
-    for field in ("repeat", "graph", "target", "prediction"):
-        np.testing.assert_array_equal(getattr(again.test, field), getattr(run.test, field))
+    np.testing.assert_array_equal(again.target, run.target)
+    np.testing.assert_array_equal(again.prediction, run.prediction)
 
 
 def test_a_run_without_example_chain(tmp_path):
@@ -357,18 +358,11 @@ def test_a_run_without_example_chain(tmp_path):
     assert found.labels() == ["loss by epoch", "validation accuracy by epoch"]
 
 
-@pytest.mark.slow
-def test_an_old_run_has_no_number_of_the_example_graph(tmp_path, molecule):
-    run = replace(record(), chain=molecule)
-    del run.result["example_graph"]
-    assert "Chain of an example graph" in Page(report_of(tmp_path, run)).text
-
-
 DAMAGED = {
     "no folder": (None, None, "a run folder at", "no folder"),
     "no config": ("config.json", None, "a run folder at", "a folder without config.json"),
     "a newer format": ("config.json", b'{"format": 99}', f"a run of format {FORMAT}", "format 99"),
-    "config without data": ("config.json", b'{"format": 1}', "config.json", "KeyError: 'data'"),
+    "config without data": ("config.json", b'{"format": 2}', "config.json", "KeyError: 'data'"),
     "no result": ("result.json", None, "a complete run", "finish the run with resume"),
     "half a result": ("result.json", b'{"metric": ', "an undamaged result.json", "train again"),
     "an empty result": ("result.json", b"{}", "an undamaged result.json", "'repeats'"),
@@ -420,20 +414,6 @@ def test_incomplete_configurations_are_errors(tmp_path):
         write_run(tmp_path / section, run)
         with error_with("an undamaged config.json", section, "train again"):
             write_report(tmp_path / section)
-
-
-def test_predictions_are_checked():
-    run = record()
-    target, prediction = np.array([[9], [0]])
-    unknown_class = Predictions(run.test.repeat[:1], run.test.graph[:1], target, prediction)
-    with error_with("predictions of the classes", "shape (1,) for classification", "same run"):
-        replace(run, test=unknown_class)
-    values = record("regression", targets=2)
-    values.config["data"]["target_names"].append("one more")
-    with error_with("target names", "(57, 2) for regression"):
-        replace(values)
-    with error_with("expected repeat (n,)", "(3,), (2,)"):
-        Predictions(np.zeros(3), np.zeros(2), np.zeros(3), np.zeros(3))
 
 
 # ---------------------------------------------------------------------- in a browser

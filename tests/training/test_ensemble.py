@@ -54,7 +54,7 @@ def test_members_differ_in_weights_and_shuffling(run):
     order = [(epoch.repeat, epoch.member) for epoch in run.epochs if epoch.epoch == 1]
     assert order == [(repeat, member) for repeat in range(2) for member in range(3)]
     assert len({epoch.train_loss for epoch in run.epochs}) == len(run.epochs)
-    trainers = [run.trainer(0, member) for member in (1, 2)]
+    trainers = [Trainer(run, 0, member) for member in (1, 2)]
     shuffled = [np.random.default_rng(t._seeds(1)).permutation(99).tolist() for t in trainers]
     assert shuffled[0] != shuffled[1]
     assert len({t._dropout_seed(1) for t in trainers}) == 2

@@ -62,8 +62,7 @@ def started(y, **settings):
 def trainer_of(run, dtype=torch.float32, **options):
     network = make_network(run.config, run.graphs, run.encoding).to(run.group.device, dtype)
     run.batches._flat["x"] = run.batches["x"].to(dtype)
-    split, config = run.splits[0], run.config
-    return Trainer(network, run.batches, run.graphs, split, config, 0, run.group, **options)
+    return Trainer(run, 0, network=network, **options)
 
 
 # ---------------------------------------------------------------------- padded minibatches
@@ -510,7 +509,7 @@ def test_gradients_are_finite_where_all_nodes_are_alike(arch, size):
     ]
     config = RunConfig(**{**BEST, "arch": arch, "epochs": 5, "lr": 0.01})
     run = start_run(as_graphs(graphs), config, ProcessGroup(), progress=False)
-    trainer = run.trainer(0)
+    trainer = Trainer(run, 0)
     checked = 0
 
     def check():
@@ -625,7 +624,7 @@ def test_inputs_are_standardised_by_the_training_part():
     for g, data in enumerate(run.graphs.sizes):  # a column that differs from graph to graph
         run.batches._flat["x"][run.graphs.start[g] : run.graphs.start[g] + data, 0] = g**2
     run.network.standardize = Standardize(run.network.in_channels, [0])
-    trainer = run.trainer(0)
+    trainer = Trainer(run, 0, network=run.network)
     rows = np.isin(run.graphs.owner, run.splits[0].train)
     expected = run.batches["x"][torch.from_numpy(rows), 0]
     mean, std = trainer.network.standardize.mean[0], trainer.network.standardize.std[0]

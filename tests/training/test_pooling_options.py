@@ -90,11 +90,3 @@ def test_the_largest_options_make_a_network():
     config = RunConfig(arch=arch, pooling=largest)
     network = build_model(config.arch, 3, 2, **config.pooling)
     assert network.adapter.in_features == 8 * largest["sorted_nodes"] == 80_000
-
-
-def test_options_without_effect_of_earlier_versions():
-    """They were not checked against the architecture."""
-    saved = RunConfig(arch="GC8-SP-SUM", pooling={"ratio": 0.8}).to_json()
-    before = saved | {"pooling": {"ratio": 0.8, "num_clusters": 3}}
-    assert RunConfig.from_json(before).to_json() == saved
-    assert RunConfig.from_json(before | {"arch": "GC8-HP-FC8"}).pooling is None

@@ -50,13 +50,6 @@ def test_every_flipped_bit_is_noticed(folder):
     assert unnoticed == []
 
 
-def test_files_of_version_0_1_0_have_no_digest(folder):
-    from safetensors.torch import save
-
-    (folder.path / "x.safetensors").write_bytes(save(TENSORS, {"notes": "{}"}))
-    assert folder.read_tensors("x.safetensors")[0].keys() == TENSORS.keys()
-
-
 def test_json_files_are_valid_json(folder):
     with pytest.raises(ValueError, match="JSON"):
         folder.write_json("result.json", {"r2": float("nan")})

@@ -20,7 +20,7 @@ from haarpool.training.devices import ProcessGroup, deterministic, num_threads
 from haarpool.training.loop import Trainer
 from haarpool.training.preparation import choose_threads
 from haarpool.training.presets import preset
-from haarpool.training.run import Run, make_network, start_run
+from haarpool.training.run import Run, start_run
 
 TITLE = "a step of 3GIN64-HP-GIN64-SUM-FC64 on 32 graphs; other poolings instead of HP; value: ms"
 TOKENS = ("HP", "EIG", "TP", "SP", "EP", "DP", "STRUCT", "LAP")
@@ -80,9 +80,7 @@ def _start(token: str, graphs: Graphs, options: BenchOptions) -> Run:
 
 def _epoch(one: Run, padded: bool) -> Action:
     """Return an epoch of a new network as an action."""
-    network = make_network(one.config, one.graphs, one.encoding).to(one.group.device)
-    arguments = (network, one.batches, one.graphs, one.splits[0], one.config, 0, one.group)
-    trainer = Trainer(*arguments, padded=padded)
+    trainer = Trainer(one, 0, padded=padded)
     rng = np.random.default_rng(0)
     return lambda: trainer._train(rng, lambda: None)
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from haarpool.cli.flags import comma_separated
 from haarpool.cli.parser import new_command
 
 
@@ -46,6 +47,5 @@ def run(arguments: Namespace) -> int:
 
     device = find_device(arguments.device)
     options = BenchOptions(device, arguments.quick, tuple(arguments.layer))
-    only = [name for name in arguments.only.split(",") if name]
-    show = partial(print, flush=True)
+    only, show = comma_separated(arguments.only), partial(print, flush=True)
     return 0 if run_parts(options, Path(arguments.out), only, show) else 1

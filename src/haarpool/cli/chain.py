@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from haarpool.cli.chain_arguments import cluster_features, recipes
 from haarpool.cli.loading import load_for
-from haarpool.cli.parser import add_full_recipe, add_output, new_command
+from haarpool.cli.parser import add_full_recipe, add_output, add_root, new_command
 from haarpool.cli.terminal import progress_option, terminal_width, wrap
 from haarpool.datasets.readers.registry import sources
 from haarpool.errors import HaarPoolError
@@ -29,9 +29,7 @@ def add_command(commands: Any) -> None:
         run=run, loads=("haarpool.chains.dataset_chains", "haarpool.datasets.reading")
     )
     command.add_argument("dataset", metavar="DATASET", help=sources())
-    command.add_argument(
-        "--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)"
-    )
+    add_root(command)
     add_full_recipe(command)
     work = command.add_argument_group("work")
     work.add_argument(

@@ -71,12 +71,7 @@ def _options(arguments: Namespace) -> dict[str, Any]:
 
 
 def named_values(texts: Iterable[str], example: str) -> dict[str, Any]:
-    """Read values that are written NAME=VALUE.
-
-    Args:
-        texts: The texts.
-        example: The flag with one of them, for the error message.
-    """
+    """Read texts NAME=VALUE; `example` is the flag with one of them, for the error message."""
     values: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")

@@ -10,23 +10,15 @@ from haarpool.chains.recipe import Recipe
 from haarpool.errors import python_words
 from haarpool.training.config import RunConfig
 
-# Parameters of the library that are no settings, or whose flag has another name.
+# Parameters of the library that are no settings.
+_SAME_NAME = ("smiles", "root", "task", "strict", "preset", "device", "cache", "backend", "address")
 _FLAGS = {
     "source": "DATASET",
     "targets": "--target",
-    "smiles": "--smiles",
-    "root": "--root",
-    "task": "--task",
-    "strict": "--strict",
-    "preset": "--preset",
-    "device": "--device",
     "resume": "haarpool train --resume",
     "n_jobs": "--jobs",
-    "cache": "--cache",
     "options": "--option",
-    "backend": "--backend",
-    "address": "--address",
-}
+} | {name: f"--{name}" for name in _SAME_NAME}
 
 
 def flag_of(name: str, metadata: Mapping[str, Any]) -> str:
@@ -62,6 +54,11 @@ def add_settings(
             }
             text += "" if default is None else f" (default: {default})"
         group.add_argument(flag_of(name, metadata), dest=name, help=text, **kind)
+
+
+def comma_separated(text: str) -> list[str]:
+    """Return the names in a text such as "a,b"."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _all_flags() -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from haarpool.cli.loading import load_for, load_modules
 from haarpool.cli.parser import add_data, new_command, target_columns
-from haarpool.cli.terminal import wrap
+from haarpool.cli.terminal import print_entry, wrap
 from haarpool.datasets.readers.registry import sources
 
 _PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit", "grakel")
@@ -38,10 +38,7 @@ def run(arguments: Namespace) -> None:
         about = {name: _first(value) for name, value in about.items()}
     width = max(map(len, about))
     for name, value in about.items():
-        lines = _lines(value, width + 2)
-        print(f"{name:{width}}  {lines[0]}")
-        for line in lines[1:]:
-            print(f"{'':{width}}  {line}")
+        print_entry(name, _lines(value, width + 2), width)
 
 
 def _dataset(arguments: Namespace) -> dict[str, Any]:
@@ -66,7 +63,9 @@ def _installation(arguments: Namespace) -> dict[str, Any]:
 
     from haarpool._versions import find_versions
     from haarpool.chains.cache import cache_folder
+    from haarpool.datasets import known_datasets
 
+    known = known_datasets(arguments.root)
     devices = [f"cpu, {torch.get_num_threads()} threads"]
     devices += [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return {
@@ -74,17 +73,9 @@ def _installation(arguments: Namespace) -> dict[str, Any]:
         "devices": devices,
         "cache": str(cache_folder()),
         "data": os.environ.get("HAARPOOL_DATA") or "HAARPOOL_DATA is not set",
-        **_datasets(arguments.root),
+        "datasets": {name: where for name, where in known if where != "download"},
+        "to download": [name for name, where in known if where == "download"],
     }
-
-
-def _datasets(root: str | None) -> dict[str, Any]:
-    """Return the datasets on this machine with their paths, and the names of the others."""
-    from haarpool.datasets import known_datasets
-
-    known = known_datasets(root)
-    here = {name: where for name, where in known if where != "download"}
-    return {"datasets": here, "to download": [name for name, where in known if where == "download"]}
 
 
 def _first(value: Any) -> Any:

@@ -48,25 +48,14 @@ def load_modules(modules: Iterable[str], arguments: Namespace) -> None:
 
 
 def load_for(source: str, root: str | None, arguments: Namespace) -> None:
-    """Find a dataset, then import what its reader needs: errors come before torch.
-
-    Args:
-        source: The dataset.
-        root: Folder that holds datasets.
-        arguments: Arguments of the command.
-    """
+    """Find a dataset, then import what its reader needs: errors come before torch."""
     from haarpool.datasets import find_source
 
     load_modules(find_source(source, root, download=False).reader.modules, arguments)
 
 
 def load_for_arch(arch: str | None, arguments: Namespace) -> None:
-    """Import torch if installed packages may have layers of an architecture.
-
-    Args:
-        arch: The architecture.
-        arguments: Arguments of the command.
-    """
+    """Import torch if installed packages may have layers of an architecture."""
     from haarpool.nn.strings.registry import asks_packages
 
     if arch and asks_packages(arch):

@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import Any
 
 from haarpool.cli.parser import new_command
-from haarpool.cli.terminal import wrap
+from haarpool.cli.terminal import print_entry, wrap
 
 
 def add_command(commands: Any) -> None:
@@ -35,6 +35,4 @@ def run(arguments: Namespace) -> None:
             options.insert(0, "--features")
         if options:
             lines += wrap(f"options: {', '.join(options)}", width + 2)
-        print(f"{name:{width}}  {lines[0]}")
-        for line in lines[1:]:
-            print(f"{'':{width}}  {line}")
+        print_entry(name, lines, width)

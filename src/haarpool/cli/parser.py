@@ -9,7 +9,7 @@ from typing import Any
 from haarpool import __version__
 from haarpool._modules import module_names
 from haarpool.chains.recipe import Recipe
-from haarpool.cli.flags import add_settings
+from haarpool.cli.flags import add_settings, comma_separated
 
 COMMANDS = (
     "train", "predict", "report", "info", "chain", "methods", "plot", "bench", "reproduce",
@@ -53,14 +53,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def new_command(commands: Any, name: str, summary: str, example: str) -> argparse.ArgumentParser:
-    """Add a command without arguments.
-
-    Args:
-        commands: What `add_subparsers` returned.
-        name: Name of the command.
-        summary: One line for the help text.
-        example: A call of it, without `haarpool`.
-    """
+    """Add a command without arguments; its example does not begin with `haarpool`."""
     command: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
@@ -72,15 +65,15 @@ def new_command(commands: Any, name: str, summary: str, example: str) -> argpars
     return command
 
 
-def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
-    """Add the arguments that `read_graphs` takes.
+def add_root(group: Any) -> None:
+    """Add the argument on the folder of datasets."""
+    group.add_argument("--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)")
 
-    Args:
-        command: The command.
-        labels: Whether the command reads labels.
-    """
+
+def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
+    """Add the arguments that `read_graphs` takes, those about labels only if asked for."""
     data = command.add_argument_group("data")
-    data.add_argument("--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)")
+    add_root(data)
     data.add_argument("--smiles", metavar="COL", help="SMILES column of a CSV file")
     if labels:
         data.add_argument(
@@ -111,7 +104,7 @@ def target_columns(arguments: argparse.Namespace) -> tuple[list[str], list[str] 
     text = arguments.targets.strip()
     if columns and text in columns:  # the name of one column may contain commas
         return [text], columns
-    return [name.strip() for name in text.split(",") if name.strip()], columns
+    return comma_separated(text), columns
 
 
 def add_output(command: argparse.ArgumentParser) -> Any:

@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from haarpool.cli.chain_arguments import cluster_features, recipes
-from haarpool.cli.parser import add_full_recipe, new_command
+from haarpool.cli.parser import add_full_recipe, add_root, new_command
 from haarpool.datasets.readers.registry import sources
 from haarpool.errors import HaarPoolError
 
@@ -20,9 +20,7 @@ def add_command(commands: Any) -> None:
     command = new_command(figures, "chain", summary, example)
     command.set_defaults(run=run, loads=("haarpool.plot", "haarpool.datasets.reading"))
     command.add_argument("dataset", metavar="DATASET", help=sources())
-    command.add_argument(
-        "--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)"
-    )
+    add_root(command)
     command.add_argument(
         "--graph", type=int, default=0, metavar="N", help="number of the graph (default: 0)"
     )

@@ -62,20 +62,22 @@ def run(arguments: Namespace) -> None:
     model = load_model(folder, find_device(arguments.device))
     blocks = stream_graphs(source, root, smiles=smiles, strict=arguments.strict)
     done = 0
-    with (
-        _without_partial_file(),
-        _one_warning_of_unknown_labels(),
-        show_progress(progress_option(arguments), "predictions", "graphs") as update,
-        _output(arguments.out) as file,
-    ):
-        writer = csv.writer(file, lineterminator="\n")
-        for graphs in blocks:
-            members = model.predict_members(graphs)
-            if not done:
-                writer.writerow(safe_cells(_header(graphs, model)))
-            writer.writerows(map(safe_cells, _rows(graphs, model, members, done)))
-            done += len(graphs)
-            update(len(graphs))
+    try:
+        with (
+            _one_warning_of_unknown_labels(),
+            show_progress(progress_option(arguments), "predictions", "graphs") as update,
+            _output(arguments.out) as file,
+        ):
+            writer = csv.writer(file, lineterminator="\n")
+            for graphs in blocks:
+                members = model.predict_members(graphs)
+                if not done:
+                    writer.writerow(safe_cells(_header(graphs, model)))
+                writer.writerows(map(safe_cells, _rows(graphs, model, members, done)))
+                done += len(graphs)
+                update(len(graphs))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; no file was written") from None
     if arguments.out:
         print(f"{done:,} predictions in {arguments.out}")
 
@@ -86,7 +88,7 @@ def _input(arguments: Namespace, folder: RunFolder) -> tuple[str, str | None, st
     from haarpool.training.run_folder import CONFIG
 
     try:
-        trained_on = folder.config()["data"].get("read", {})
+        trained_on = folder.config()["data"]["read"]
     except (KeyError, TypeError, AttributeError) as error:
         raise folder.damaged(CONFIG, error) from error
     source, root, smiles = arguments.input, arguments.root, arguments.smiles
@@ -98,14 +100,6 @@ def _input(arguments: Namespace, folder: RunFolder) -> tuple[str, str | None, st
     if smiles is None and "smiles" in reader.options:
         smiles = trained_on.get("smiles")
     return source, root, smiles
-
-
-@contextmanager
-def _without_partial_file() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted; no file was written") from None
 
 
 @contextmanager

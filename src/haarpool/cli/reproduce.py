@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from haarpool.cli.flags import comma_separated
 from haarpool.cli.loading import load_modules
-from haarpool.cli.parser import new_command
+from haarpool.cli.parser import add_root, new_command
 from haarpool.cli.terminal import progress_option
 from haarpool.experiments.table import FROM_BENCHMARK, QUICK_REPEATS, REPEATS, TABLES
 
@@ -37,9 +38,7 @@ def add_command(commands: Any) -> None:
         "--jobs", type=int, metavar="N", help="processes, one thread each (default: 1)"
     )
     command.add_argument("--device", default="auto", help="cpu, cuda, ... (default: auto)")
-    command.add_argument(
-        "--root", metavar="DIR", help="folder of datasets (default: HAARPOOL_DATA)"
-    )
+    add_root(command)
     command.add_argument(
         "--results",
         metavar="DIR",
@@ -104,7 +103,7 @@ def _selected_table(arguments: Namespace) -> Any:
 
     table = find_table(arguments.table)
     texts = (arguments.dataset, arguments.method, arguments.protocol)
-    datasets, methods, protocols = map(_names, texts)
+    datasets, methods, protocols = map(comma_separated, texts)
     if arguments.quick:
         table = table.shortened()
         datasets, methods = datasets or table.datasets[:1], methods or list(table.quick)
@@ -162,7 +161,3 @@ def _train(table: Any, folder: Path, arguments: Namespace) -> int:
         print("try failed trials again with --retry")
     failed: int = summary.failed
     return failed
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]

@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from haarpool._text import printable
@@ -66,6 +66,17 @@ def progress_option(arguments: Namespace) -> bool | Callable[[str], object] | No
 def terminal_width() -> int:
     """Return the columns of the terminal; 80 where they are not known."""
     return shutil.get_terminal_size((80, 24)).columns
+
+
+def print_entry(name: str, lines: Sequence[str], width: int) -> None:
+    """Print lines of text, all of them to the right of a name.
+
+    Args:
+        name: The name.
+        lines: The lines.
+        width: Columns of the name; there are two more before the text.
+    """
+    print(f"{name:{width}} ", f"\n{'':{width + 2}}".join(lines))
 
 
 def wrap(text: str, indent: int, following: str = "") -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haarpool._text import shorten
+from haarpool._text import count, shorten
 from haarpool.cli.chain_arguments import chain_parameters, named_values
 from haarpool.cli.flags import add_settings, shell_words
 from haarpool.cli.loading import load_for_arch, load_modules
@@ -24,7 +24,7 @@ from haarpool.cli.parser import (
     new_command,
     target_columns,
 )
-from haarpool.cli.terminal import print_note, progress_option, wrap
+from haarpool.cli.terminal import print_entry, print_note, progress_option, wrap
 from haarpool.datasets.readers.registry import sources
 from haarpool.errors import HaarPoolError
 from haarpool.training.config import RunConfig
@@ -123,8 +123,7 @@ def _check_alone(arguments: Namespace) -> None:
     allowed = ("resume", "device", "json", "quiet", "debug", "run", "loads")
     others = {name: value for name, value in vars(arguments).items() if name not in allowed}
     given = {n: value for n, value in others.items() if value is not None and value is not False}
-    changed = [name for name, value in given.items() if value not in ([], "best")]
-    if changed:
+    if changed := [name for name, value in given.items() if value not in ([], "best")]:
         raise HaarPoolError(
             "{resume} without other settings: a run continues with its own",
             ", ".join(shell_words(name) for name in changed),
@@ -268,7 +267,7 @@ def _print_result(folder: RunFolder, arguments: Namespace) -> None:
         print(json.dumps(result | {"folder": str(folder.path)}))
         return
     repeats, members = result["repeats"], result.get("members")
-    counted = "1 repeat" if repeats == 1 else f"{repeats} repeats"
+    counted = count(repeats, "repeat")
     if folds := result["folds"]:
         counted = f"{folds} folds" + (f", {repeats // folds} times" if repeats > folds else "")
     if members:
@@ -283,7 +282,7 @@ def _print_result(folder: RunFolder, arguments: Namespace) -> None:
     if members:
         print(f"single members: test {_show_scores(headline, members['scores'], 'test')}")
     if doubt:
-        print("warning    ", f"\n{'':12}".join(wrap(doubt, 12)))
+        print_entry("warning", wrap(doubt, 12), 10)
     print(f"report      {folder.path / REPORT}")
     print(f"prediction  haarpool predict {shlex.quote(str(folder.path))} INPUT")
 

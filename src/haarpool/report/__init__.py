@@ -1,6 +1,6 @@
 """The report of a run: one page, `report.html`, without scripts or links to other files."""
 
 from haarpool.report.page import render_report, write_report
-from haarpool.report.record import Predictions, RunRecord
+from haarpool.report.record import RunRecord
 
-__all__ = ["Predictions", "RunRecord", "render_report", "write_report"]
+__all__ = ["RunRecord", "render_report", "write_report"]

@@ -12,6 +12,7 @@ from haarpool._files import write_text
 from haarpool.report import tables
 from haarpool.report.pictures import MAX_DRAWN, draw
 from haarpool.report.record import RunRecord
+from haarpool.training import results
 from haarpool.training.run_folder import REPORT
 
 
@@ -31,11 +32,7 @@ def write_report(folder: str | PathLike[str]) -> Path:
 
 
 def render_report(record: RunRecord) -> str:
-    """Return the report as HTML.
-
-    Args:
-        record: The run.
-    """
+    """Return the report as HTML."""
     package = resources.files("haarpool.report")
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -51,4 +48,5 @@ def render_report(record: RunRecord) -> str:
         pictures=draw(record),
         figure=record.figure,
         tables=tables,
+        results=results,
     )

@@ -18,6 +18,7 @@ from matplotlib.collections import Collection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from haarpool._text import count
 from haarpool._types import Floats
 from haarpool.chains.chain import Chain
 from haarpool.plot import INK, plot_basis, plot_chain, plot_wavelets
@@ -25,6 +26,7 @@ from haarpool.report.record import RunRecord
 from haarpool.tasks import Figure as TaskFigure
 
 MAX_DRAWN = 1000  # nodes; a layout of more takes long and shows little
+MIN_WAVELETS, MAX_WAVELETS = 4, 6  # pictures of vectors of the basis
 MAX_VECTORS = 400  # shapes in one picture; pixels take less space for more
 _COLOURS = {"training": "#3b8ed0", "validation": "#e0803a"}
 _LEGEND = (*_COLOURS, "kept epoch")
@@ -40,14 +42,7 @@ _STYLE: dict[Any, Any] = {  # of matplotlib
 
 
 def draw(record: RunRecord) -> dict[str, list[str]]:
-    """Draw all pictures of a run.
-
-    Args:
-        record: The run.
-
-    Returns:
-        SVG texts of the panels by name of the picture; a picture without data is left out.
-    """
+    """Draw the pictures of a run that have data: SVG texts of their panels by name."""
     pictures: dict[str, list[str]] = {}
     with rc_context(_STYLE):
         if record.chain is not None and record.chain.sizes[0] <= MAX_DRAWN:
@@ -97,16 +92,11 @@ def _figure(ax: Axes) -> Figure:
 # ---------------------------------------------------------------------- the chain
 
 
-def choose_wavelets(chain: Chain, minimum: int = 4, maximum: int = 6) -> list[int]:
+def choose_wavelets(chain: Chain) -> list[int]:
     """Choose columns of U_0 to draw, from coarse to fine.
 
     These are the first column of the top level and the first detail of each level (of the finest
-    levels if there are many), and others in between if these are fewer than `minimum`.
-
-    Args:
-        chain: The chain.
-        minimum: Minimum number of columns, if U_0 has as many.
-        maximum: Maximum number of columns.
+    levels if there are many), and others in between if these are few.
 
     Example:
         >>> choose_wavelets(Chain.from_parents([[0, 0, 0, 1, 1, 1, 2, 2], [0, 0, 0]]))
@@ -114,11 +104,11 @@ def choose_wavelets(chain: Chain, minimum: int = 4, maximum: int = 6) -> list[in
     """
     last = chain.sizes[0] - 1
     columns = sorted({0, *(start for start in chain.sizes[1:] if start <= last)})
-    for column in np.linspace(last, 0, minimum).round().astype(int).tolist():
-        if len(columns) < minimum and column not in columns:
+    for column in np.linspace(last, 0, MIN_WAVELETS).round().astype(int).tolist():
+        if len(columns) < MIN_WAVELETS and column not in columns:
             columns.append(column)
     columns.sort()
-    return columns[:1] + columns[1:][1 - maximum :]
+    return columns[:1] + columns[1:][1 - MAX_WAVELETS :]
 
 
 def _draw_chain(chain: Chain) -> dict[str, list[str]]:
@@ -129,10 +119,10 @@ def _draw_chain(chain: Chain) -> dict[str, list[str]]:
     bars = _panels(2, (3.1, 0.55))
     plot_wavelets(chain, columns, wavelets, bar=bars[0])
     plot_basis(chain, bases, bar=bars[1])
-    sizes = [f"{n:,} {'node' if n == 1 else 'nodes'}" for n in chain.sizes]
+    labels = [f"level {j}: {count(size, 'node')}" for j, size in enumerate(chain.sizes)]
     bar = ["colour scale: blue below zero, red above"]
     return {
-        "chain": _svgs(levels, "chain", [f"level {j}: {n}" for j, n in enumerate(sizes)]),
+        "chain": _svgs(levels, "chain", labels),
         "wavelets": _svgs(wavelets, "wavelet", [f"Haar vector {c + 1}" for c in columns]),
         "wavelet_bar": _svgs(bars[:1], "wavelet-bar", bar),
         "basis": _svgs(bases, "basis", [f"basis of level {j}" for j in range(chain.num_levels)]),
@@ -160,24 +150,19 @@ def _draw_curves(record: RunRecord) -> list[str]:
 
 
 def _draw_lines(ax: Axes, record: RunRecord, curves: dict[str, str]) -> None:
-    """Draw a line per network and curve, bold for the saved repeat, with its kept epoch marked.
+    """Draw a line per network and curve, bold for the saved repeat.
 
-    Args:
-        ax: Axes to draw into.
-        record: The run.
-        curves: Keys of the epochs by name of the curve; the last curve carries the marks.
+    Curves are keys of the epochs by name; the last one has a mark at the kept epoch.
     """
     saved, best = record.result["model_of_repeat"], record.best_epochs
     thin: dict[str, Any] = {"linewidth": 0.8, "alpha": 0.5}
     thin["rasterized"] = len(record.epochs) > 10 * MAX_VECTORS
-    pairs = [
-        (repeat, member) for repeat in range(record.repeats) for member in range(record.members)
-    ]
-    for repeat, member in sorted(pairs, key=lambda pair: bool(pair[0] == saved)):
+    networks = [*np.ndindex(record.result["repeats"], record.result["ensemble"])]
+    for repeat, member in sorted(networks, key=lambda network: network[0] == saved):
         entries = [
             entry
             for entry in record.epochs
-            if (entry["repeat"], entry.get("member", 0)) == (repeat, member)
+            if (entry["repeat"], entry["member"]) == (repeat, member)
         ]
         epoch = np.array([entry["epoch"] for entry in entries])
         style = {"linewidth": 1.6} if repeat == saved else thin

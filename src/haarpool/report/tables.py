@@ -6,28 +6,23 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from haarpool._numbers import DASH, mean_and_std
+from haarpool.datasets.splits import PARTS
 from haarpool.nn.strings.architecture import parse_architecture
 from haarpool.report.record import RunRecord
 from haarpool.tasks import Score
-from haarpool.training import results
-from haarpool.training.results import num_defined
+from haarpool.training.results import num_defined, statistics_of
 
 
-def number(value: float | None, decimals: int | None = None) -> str:
-    """Format a number with four digits, or with a fixed number of decimals.
-
-    Args:
-        value: The number; None and NaN give a dash.
-        decimals: Number of decimals.
+def number(value: float | None) -> str:
+    """Format a number with four digits; None and NaN give a dash.
 
     Example:
-        >>> number(0.84210526), number(188), number(43471.0), number(None), number(1.5, 2)
-        ('0.8421', '188', '43,471', '–', '1.50')
+        >>> number(0.84210526), number(188), number(43471.0), number(None)
+        ('0.8421', '188', '43,471', '–')
     """
     if value is None or math.isnan(value):
-        return "–"
-    if decimals is not None:
-        return f"{value:,.{decimals}f}"
+        return DASH
     if value == round(value) and abs(value) < 1e15:
         return f"{value:,.0f}"
     return f"{value:,.1f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
@@ -56,7 +51,7 @@ def spread(score: Score, statistics: Mapping[str, Any]) -> str:
     # At most four digits of the mean, even if all repeats have the same score.
     scale = max(std, abs(mean) / 100) or 1
     decimals = min(max(1 - math.floor(math.log10(scale)), 0), 8)
-    return f"{number(mean, decimals)} ± {number(std, decimals)}{sign}"
+    return f"{mean_and_std(mean, std, decimals)}{sign}"
 
 
 def show(value: Any) -> str:
@@ -67,7 +62,7 @@ def show(value: Any) -> str:
         ('C: 12, N: 3.5', '1, 2', 'yes', '–', 'MUTAG')
     """
     if isinstance(value, Mapping | list | tuple) and not value:
-        return "–"
+        return DASH
     if isinstance(value, Mapping):
         return ", ".join(f"{name}: {show(item)}" for name, item in value.items())
     if isinstance(value, list | tuple):
@@ -78,12 +73,7 @@ def show(value: Any) -> str:
 
 
 def pairs(values: Mapping[str, Any], *leave_out: str) -> list[tuple[str, str]]:
-    """Return names and formatted values as rows.
-
-    Args:
-        values: Values by name.
-        *leave_out: Names to leave out.
-    """
+    """Return names and formatted values as rows, without some names."""
     names = (name for name in values if name not in leave_out)
     return [(name.replace("_", " "), show(values[name])) for name in names]
 
@@ -100,7 +90,7 @@ def repeats(record: RunRecord) -> list[list[str]]:
     """Return a row per repeat: its number, sizes of the parts, kept epoch, main score."""
     result = record.result
     metric, graphs = result["metric"], result["graphs"]
-    columns = [range(1, record.repeats + 1), graphs["train"], graphs["validation"], graphs["test"]]
+    columns = [range(1, result["repeats"] + 1), *(graphs[part] for part in PARTS)]
     rows = [[number(n) for n in row] for row in zip(*columns, strict=True)]
     for row, epochs in zip(rows, record.best_epochs, strict=True):
         row.append(", ".join(map(number, epochs)))
@@ -124,19 +114,7 @@ def targets(record: RunRecord) -> list[list[str]]:
 
 def all_defined(scores: Mapping[str, Mapping[str, Any]]) -> bool:
     """Return whether all scores are defined in the parts of all repeats."""
-    parts = [score[part] for score in scores.values() for part in ("validation", "test")]
-    return all(num_defined(part) == len(part["each"]) for part in parts)
-
-
-def scored_targets(record: RunRecord) -> str:
-    """Return for how many targets the main score is defined."""
-    return results.scored_targets(record.result)
-
-
-def small_test_part(record: RunRecord) -> str:
-    """Return a sentence about a test part with too few graphs; "" if all have enough."""
-    text = results.small_test_part(record.result)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return all(num_defined(one) == len(one["each"]) for one in statistics_of(scores))
 
 
 def target_columns(record: RunRecord) -> list[tuple[Score, str]]:

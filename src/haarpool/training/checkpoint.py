@@ -9,9 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from haarpool.errors import HaarPoolError
-from haarpool.training.loop import Epoch, Progress, Trainer
-from haarpool.training.run import Member, Result, Run, make_network
+from haarpool.training.loop import Progress, Trainer
+from haarpool.training.run import SCORED, Epoch, Member, Result, Run, make_network
 from haarpool.training.run_folder import CHECKPOINT, MEMBER, RunFolder
 from haarpool.training.trained_model import model_tensors, scale_from, strip_prefix
 
@@ -39,8 +38,8 @@ def save_checkpoint(run: Run, trainer: Trainer | None, folder: RunFolder) -> Non
     }
     folder.write_tensors(CHECKPOINT, tensors, notes)
     if trainer is None:  # a better repeat may have replaced others
-        needed = {_member_file(run.model_repeat, m) for m in range(run.config.ensemble)}
-        needed |= {_member_file(run.repeat, m) for m in range(len(run.members))}
+        needed = {MEMBER.format(run.model_repeat, m) for m in range(run.config.ensemble)}
+        needed |= {MEMBER.format(run.repeat, m) for m in range(len(run.members))}
         _remove_members(folder, needed)
 
 
@@ -48,17 +47,13 @@ def save_member(run: Run, folder: RunFolder) -> None:
     """Write the member that was completed last."""
     member = run.members[-1]
     tensors = model_tensors(run.trained_model([member]))
-    tensors |= {f"predicted.{part}": torch.from_numpy(getattr(member, part)) for part in _PARTS}
-    name = _member_file(run.repeat, len(run.members) - 1)
+    tensors |= {f"predicted.{part}": torch.from_numpy(getattr(member, part)) for part in SCORED}
+    name = MEMBER.format(run.repeat, len(run.members) - 1)
     folder.write_tensors(name, tensors, {"best_epoch": member.best_epoch})
 
 
 def load_checkpoint(run: Run, folder: RunFolder) -> Trainer | None:
-    """Bring a run to the state of its checkpoint.
-
-    Args:
-        run: The run as `start_run` returns it.
-        folder: Folder of the run.
+    """Bring a run from `start_run` to the state of its checkpoint.
 
     Returns:
         The trainer of the member that was in progress, or None between two members.
@@ -66,12 +61,6 @@ def load_checkpoint(run: Run, folder: RunFolder) -> Trainer | None:
     trainer, reached = None, (0, 0, 0)
     if folder.has(CHECKPOINT):
         tensors, notes = folder.read_tensors(CHECKPOINT)
-        if "outcomes" in notes and "members" not in notes:
-            raise HaarPoolError(
-                f"a checkpoint of this version of haarpool in {folder.path}",
-                "one of an earlier version",
-                "finish the run with that version, or train again",
-            )
         for repeat, values in enumerate(notes["outcomes"]):
             values["members"] = [Result(*member) for member in values["members"]]
             predicted = tensors[f"predicted.{repeat}"].numpy()
@@ -87,7 +76,7 @@ def load_checkpoint(run: Run, folder: RunFolder) -> Trainer | None:
         run.members = [_load_member(run, folder, repeat, m) for m in range(notes["members"])]
         reached = (repeat, len(run.members), 0)
         if notes["progress"] is not None:
-            trainer = run.trainer(repeat, len(run.members))
+            trainer = Trainer(run, repeat, len(run.members))
             trainer.restore(Progress(*notes["progress"]), tensors)
             reached = (*reached[:2], trainer.progress.epoch)
     # Epochs after the checkpoint are trained again, so their lines are dropped.
@@ -104,18 +93,11 @@ def remove_checkpoint(folder: RunFolder) -> None:
     _remove_members(folder)
 
 
-_PARTS = ("validation", "test")
-
-
-def _member_file(repeat: int, member: int) -> str:
-    return MEMBER.format(repeat, member)
-
-
 def _load_member(run: Run, folder: RunFolder, repeat: int, member: int) -> Member:
-    tensors, notes = folder.read_tensors(_member_file(repeat, member))
+    tensors, notes = folder.read_tensors(MEMBER.format(repeat, member))
     network = make_network(run.config, run.graphs, run.encoding).to(run.group.device)
     network.load_state_dict(strip_prefix("network.", tensors))
-    predicted = [tensors[f"predicted.{part}"].numpy() for part in _PARTS]
+    predicted = [tensors[f"predicted.{part}"].numpy() for part in SCORED]
     return Member(network, scale_from(tensors), notes["best_epoch"], *predicted)
 
 

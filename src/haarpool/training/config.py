@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from haarpool.nn import AnyArchitecture
 
 MAX_THREADS = 1024
-WHOLE_NUMBERS = ("width", "epochs", "patience", "repeats", "ensemble")  # all >= 1
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         """Check all settings before any data is read."""
-        for name in WHOLE_NUMBERS:
+        for name in ("width", "epochs", "patience", "repeats", "ensemble"):
             object.__setattr__(self, name, whole_number(name, getattr(self, name)))
         checked = {
             "seed": seed(self.seed),
@@ -213,11 +212,7 @@ class RunConfig:
                 "install a newer version of haarpool",
             )
         tied = data.get("tied")
-        changed = {"tied": tuple(tied) if isinstance(tied, list) else tied}
-        if pooling := data.get("pooling"):  # earlier versions allowed options that no layer takes
-            known = _parse(data.get("arch", cls.arch)).options()
-            changed["pooling"] = {k: v for k, v in pooling.items() if k in known} or None
-        return cls(**{**data, **changed})
+        return cls(**{**data, "tied": tuple(tied) if isinstance(tied, list) else tied})
 
 
 def _parse(arch: str) -> AnyArchitecture:

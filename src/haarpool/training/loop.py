@@ -19,32 +19,15 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from haarpool._types import Floats, Ints
-from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import TensorDict
 from haarpool.haar.operators import can_be_captured
 from haarpool.nn import Network
 from haarpool.training.config import RunConfig
-from haarpool.training.devices import ProcessGroup, seed_sequence, seeded
-from haarpool.training.minibatches import Minibatches
+from haarpool.training.devices import seed_sequence, seeded
 from haarpool.training.padded_step import PaddedStep
+from haarpool.training.run import Epoch, Run, check_labels, make_network
 from haarpool.training.trained_model import strip_prefix
-
-
-class Epoch(NamedTuple):
-    """The metrics of one epoch: one line of `metrics.jsonl`."""
-
-    repeat: int
-    epoch: int
-    train_loss: float
-    validation_loss: float
-    validation_score: float | None
-    lr: float
-    seconds: float
-    best: bool
-    member: int = 0
-
 
 WARM_UP = 0.2  # share of the epochs in which the learning rate of "one-cycle" rises
 
@@ -84,37 +67,32 @@ class Trainer:
     """Trains one network: a member of a repeat.
 
     Args:
-        network: The network with new weights, on the device of the process.
-        batches: Minibatches of all graphs of the dataset, on the same device.
-        graphs: The dataset, for its labels.
-        split: The graphs of the training, validation and test part.
-        config: All settings.
-        repeat: Number of this repeat.
-        group: The processes that train together.
-        member: Number of this member of the repeat.
+        run: The run, with its data and settings.
+        repeat: Number of the repeat.
+        member: Number of the member of the repeat.
+        network: A network with new weights; by default that of the repeat and member.
         padded: Train on padded minibatches, which a GPU replays much faster (`PaddedStep`). By
             default on a GPU, if the network can and nothing else is asked for.
     """
 
     def __init__(
         self,
-        network: Network,
-        batches: Minibatches,
-        graphs: Graphs,
-        split: Split,
-        config: RunConfig,
+        run: Run,
         repeat: int,
-        group: ProcessGroup,
-        *,
         member: int = 0,
+        *,
+        network: Network | None = None,
         padded: bool | None = None,
     ) -> None:
-        self.network, self.batches, self.split = network, batches, split
+        if network is None:
+            network = make_network(run.config, run.graphs, run.encoding, repeat, member)
+        config, group = run.config, run.group
+        self.network = network.to(group.device)
+        self.batches, self.split = run.batches, run.splits[repeat]
         self.config, self.repeat, self.member, self.group = config, repeat, member, group
-        assert graphs.targets is not None
-        self.task, self.targets = network.task, graphs.targets
+        self.task, self.targets = check_labels(run.graphs)
         self.progress = Progress()
-        train = self.targets[split.train]
+        train = self.targets[self.split.train]
         self.scale = self.task.scale(train)
         self._scale = self.scale and self.scale.to(group.device)
         self._bfloat16 = config.precision == "bfloat16"

@@ -334,14 +334,7 @@ Selections = dict[_Layout, _Selection]
 def _entries_before(
     layouts: list[_Layout | None], part: _Selection, selections: Selections, dtype: torch.dtype
 ) -> Tensor:
-    """Return (rows, n) or (n,) what is added to an index: the entries of the graphs before.
-
-    Args:
-        layouts: The layout that each row counts.
-        part: The entries of the index.
-        selections: The entries of all layouts.
-        dtype: Type of the index.
-    """
+    """Return (rows, n) or (n,) what is added to an index: the entries of the graphs before."""
     first, *others = layouts
     if first is not None and all(one is first for one in others):
         return selections[first].ptr.to(dtype)[part.graph]

@@ -30,7 +30,7 @@ class ChainSummary(NamedTuple):
 
     Attributes:
         digest: Hash of all chains.
-        example_graph: Number of the graph whose chain the report shows.
+        example_graph: Number of the graph whose chain the report shows, of median size.
         example: Its chain.
     """
 
@@ -48,7 +48,6 @@ def prepare_minibatches(
     *,
     cache: bool = True,
     progress: ProgressOption = None,
-    example: int = 0,
 ) -> tuple[Minibatches, ChainSummary | None]:
     """Compute everything that a network reads of graphs.
 
@@ -61,7 +60,6 @@ def prepare_minibatches(
         cache: Read chains from the cache and write new ones to it.
         progress: True shows a progress bar, False hides it, `None` shows it on a terminal; a
             function is called with lines of text.
-        example: The graph whose chain is returned.
 
     Returns:
         The minibatches, and a summary of the chains (None for a network without chains).
@@ -95,6 +93,7 @@ def prepare_minibatches(
             yield transform.join(forest)
 
     batches = Minibatches(parts(), device)
+    example = int(np.argsort(graphs.sizes, kind="stable")[len(graphs) // 2])
     return batches, ChainSummary(state.hexdigest(), example, chains[example])
 
 

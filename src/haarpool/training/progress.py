@@ -11,8 +11,8 @@ from haarpool._progress import ProgressLines, ProgressOption, is_hidden
 from haarpool._text import printable
 from haarpool.datasets.splits import num_folds
 from haarpool.tasks import Score
-from haarpool.training.loop import Epoch, Trainer
-from haarpool.training.run import Run
+from haarpool.training.loop import Trainer
+from haarpool.training.run import Epoch, Run
 
 MAX_NAME = 12  # characters of the name of a dataset in a bar
 # The numbers of steps and their rate are left out: 80 columns are for the bar and the score.
@@ -80,12 +80,7 @@ class RunProgress:
             self._lines.show(", ".join([*place, f"validation {score}"]), self._share())
 
     def _place(self, number: int, member: int = -1) -> list[str]:
-        """Return which repeat, fold and member it is, where there are several of each.
-
-        Args:
-            number: Number of the split.
-            member: Number of the member; -1 for all of them.
-        """
+        """Return the repeat and fold of a split, and the member unless it is -1, if of several."""
         run = self._run
         folds = num_folds(run.config.split, run.graphs) or 1
         repeat, fold = divmod(number, folds)

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from haarpool._files import atomic_write
+from haarpool._numbers import as_json
 from haarpool._text import count, safe_cells
 from haarpool._versions import find_versions
 from haarpool.datasets.splits import Split, num_folds
 from haarpool.datasets.summary import summary
 from haarpool.training.devices import device_name
-from haarpool.training.run import Run
+from haarpool.training.run import SCORED, Run
 from haarpool.training.run_folder import EXAMPLE_CHAIN, MODEL, RESULT, TEST, RunFolder
 from haarpool.training.trained_model import model_tensors
 
-SCORED = ("validation", "test")  # parts
 MIN_TEST_GRAPHS = 10  # with fewer, one graph changes the accuracy by more than 10 %
 
 
@@ -117,6 +117,11 @@ def run_result(run: Run) -> dict[str, Any]:
     }
 
 
+def statistics_of(scores: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the statistics of all parts from scores in `result.json`."""
+    return [score[part] for score in scores.values() for part in SCORED]
+
+
 def num_defined(score: Mapping[str, Any]) -> int:
     """Return in how many repeats a score is defined.
 
@@ -170,16 +175,14 @@ def small_test_part(result: Mapping[str, Any]) -> str:
 
 def _member_results(run: Run, names: Iterable[str]) -> dict[str, Any]:
     """Return the scores of single members, and the mean and spread of their mean per repeat."""
-    scores: dict[str, Any] = {}
-    for name in names:
-        scores[name] = {}
-        for part in SCORED:
-            each = [[getattr(m, part).get(name, math.nan) for m in r.members] for r in run.results]
-            values = [[_finite(value) for value in members] for members in each]
-            means = [float(np.mean(members)) for members in each]
-            scores[name][part] = _statistics(means) | {"each": values}
+
+    def each(name: str, part: str) -> list[list[float]]:
+        return [[getattr(m, part).get(name, math.nan) for m in r.members] for r in run.results]
+
     return {
-        "scores": scores,
+        "scores": {
+            name: {part: _statistics(each(name, part)) for part in SCORED} for name in names
+        },
         "best_epoch": [[m.best_epoch for m in r.members] for r in run.results],
     }
 
@@ -206,12 +209,7 @@ def _target_results(run: Run) -> dict[str, Any]:
 def _scores(
     names: Iterable[str], parts: Mapping[str, Sequence[Mapping[str, float]]]
 ) -> dict[str, Any]:
-    """Return statistics of scores over the repeats.
-
-    Args:
-        names: Names of the scores.
-        parts: By part, the scores of each repeat.
-    """
+    """Return statistics of the scores of each repeat, by name and part."""
     return {
         name: {
             part: _statistics([scores.get(name, math.nan) for scores in each])
@@ -221,18 +219,19 @@ def _scores(
     }
 
 
-def _statistics(values: list[float]) -> dict[str, Any]:
-    """Return mean and standard deviation of the values that are defined, as JSON has them."""
-    defined = [value for value in values if math.isfinite(value)]
+def _statistics(values: Sequence[float | list[float]]) -> dict[str, Any]:
+    """Return mean and standard deviation over the repeats that define a score, as JSON has them.
+
+    Args:
+        values: The score of each repeat, or of each member of it.
+    """
+    means = np.array([np.mean(value) for value in values])
+    defined = means[np.isfinite(means)]
     return {
-        "mean": float(np.mean(defined)) if defined else None,
+        "mean": float(np.mean(defined)) if len(defined) else None,
         "std": float(np.std(defined, ddof=1)) if len(defined) > 1 else None,
-        "each": [_finite(value) for value in values],
+        "each": as_json(values),
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _test_rows(run: Run) -> Iterator[list[Any]]:

@@ -22,10 +22,11 @@ from haarpool.nn import Network
 from haarpool.tasks import Scale, Task
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, seed_sequence, seeded
-from haarpool.training.loop import Epoch, Trainer
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.preparation import ChainSummary, prepare_minibatches
 from haarpool.training.trained_model import TrainedModel, build_network
+
+SCORED = ("validation", "test")  # parts
 
 
 class Member(NamedTuple):
@@ -66,6 +67,20 @@ class Result(NamedTuple):
     predicted: Floats = np.zeros((0, 0))
 
 
+class Epoch(NamedTuple):
+    """The metrics of one epoch: one line of `metrics.jsonl`."""
+
+    repeat: int
+    epoch: int
+    train_loss: float
+    validation_loss: float
+    validation_score: float | None
+    lr: float
+    seconds: float
+    best: bool
+    member: int
+
+
 @dataclass
 class Run:
     """A run in progress, or complete.
@@ -76,7 +91,7 @@ class Run:
         encoding: How node features are made.
         splits: One split per repeat.
         group: The processes that train together.
-        network: The network of the first repeat.
+        network: A network with new weights.
         batches: Minibatches of all graphs.
         chains: Summary of the chains; None for a network without chains.
         epochs: Metrics of all epochs so far.
@@ -112,22 +127,6 @@ class Run:
         """Result of the repeat that was completed last."""
         return self.results[-1]
 
-    def trainer(self, repeat: int, member: int = 0) -> Trainer:
-        """Make the trainer of a member of a repeat, with new weights."""
-        network = self.network
-        if repeat > 0 or member > 0:
-            network = make_network(self.config, self.graphs, self.encoding, repeat, member)
-        return Trainer(
-            network.to(self.group.device),
-            self.batches,
-            self.graphs,
-            self.splits[repeat],
-            self.config,
-            repeat,
-            self.group,
-            member=member,
-        )
-
     def trained_model(self, members: Sequence[Member]) -> TrainedModel:
         """Return the members of a repeat together with everything that prediction needs."""
         networks = tuple(member.network.eval() for member in members)
@@ -156,14 +155,17 @@ def start_run(
         strict: Raise an error if a part of a split lacks a class; by default this is a warning.
     """
     task, targets = check_labels(graphs)
+
+    def warn(text: str, **values: Any) -> None:
+        if group.is_main:
+            warnings.warn(HaarPoolWarning(text, **values), stacklevel=3)
+
     no_effect = config.monitor == "last" and config.epochs > config.patience != RunConfig.patience
-    if no_effect and group.is_main:
+    if no_effect:
         text = "{patience} has no effect with {monitor}: all epochs are trained"
-        warning = HaarPoolWarning(text, patience=..., monitor="last")
-        warnings.warn(warning, stacklevel=2)
-    if (missing := int((~graphs.is_labelled).sum())) and group.is_main:
-        text = f"{missing} of {len(graphs)} graphs of {graphs.name} have no label and are left out"
-        warnings.warn(text, HaarPoolWarning, stacklevel=2)
+        warn(text, patience=..., monitor="last")
+    if missing := int((~graphs.is_labelled).sum()):
+        warn(f"{missing} of {len(graphs)} graphs of {graphs.name} have no label and are left out")
     if config.batch_size == 0:
         config = replace(config, batch_size=_batch_size(int(graphs.is_labelled.sum())))
     if config.split == "auto":
@@ -178,9 +180,7 @@ def start_run(
                 split="stratified",
                 strict=...,
             )
-        if group.is_main:
-            text = f"{missing_classes}: scores of such a part can mislead"
-            warnings.warn(text, HaarPoolWarning, stacklevel=2)
+        warn(f"{missing_classes}: scores of such a part can mislead")
     encoding = Encoding.fit(graphs, config.features)
     network = make_network(config, graphs, encoding)
     if not network.reads_edges:
@@ -193,7 +193,6 @@ def start_run(
             config.chain,
             group.device,
             progress=progress if group.is_main else False,
-            example=_median_graph(graphs),
         )
     return Run(graphs, config, encoding, splits, group, network, batches, chains)
 
@@ -227,9 +226,3 @@ def check_labels(graphs: Graphs) -> tuple[Task, NDArray[Any]]:
         )
     graphs.task.check(graphs.targets, graphs.names, graphs.name)
     return graphs.task, graphs.targets
-
-
-def _median_graph(graphs: Graphs) -> int:
-    """Return the graph of median size, which the report shows."""
-    order = np.argsort(graphs.sizes, kind="stable")
-    return int(order[len(order) // 2])

@@ -30,13 +30,14 @@ from safetensors import SafetensorError, safe_open
 
 from haarpool._files import atomic_write, write_text
 from haarpool.errors import HaarPoolError
+from haarpool.tasks import Names
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from haarpool.haar.chain_tensors import TensorDict
 
-FORMAT = 2  # of the folder; a version of haarpool reads its own format and older ones
+FORMAT = 2  # of the folder
 CONFIG, SPLIT, METRICS = "config.json", "split.json", "metrics.jsonl"
 MODEL, TEST, RESULT, REPORT = "model.safetensors", "test.csv", "result.json", "report.html"
 EXAMPLE_CHAIN, CHECKPOINT, LOCK = "example_chain.npz", "checkpoint.safetensors", ".lock"
@@ -72,16 +73,21 @@ class RunFolder:
         """
         if not numbered:
             cls.check_new(path)
-        with _folder_errors(path):
+        try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             paths = (f"{path}-{n}" for n in count(1)) if numbered else iter([path])
             claimed = (cls(one) for one in paths if cls(one)._claim(may_exist=not numbered))
-            if (folder := next(claimed, None)) is None:
-                raise HaarPoolError(
-                    "a new folder for the run",
-                    f"{path}, which another process has just taken",
-                    "choose another folder",
-                )
+            folder = next(claimed, None)
+        except OSError as error:
+            raise HaarPoolError(
+                "a folder for the run", f"{path} ({error.strerror})", "choose another folder"
+            ) from error
+        if folder is None:
+            raise HaarPoolError(
+                "a new folder for the run",
+                f"{path}, which another process has just taken",
+                "choose another folder",
+            )
         folder.write_json(CONFIG, {"format": FORMAT} | dict(config))
         write_text(folder.path / SPLIT, split)
         return folder
@@ -119,9 +125,9 @@ class RunFolder:
                 f"a run folder at {folder.path}", got, "name a folder that `haarpool train` wrote"
             )
         version = folder.config().get("format")
-        if not isinstance(version, int) or version > FORMAT:
+        if version != FORMAT:
             raise HaarPoolError(
-                f"a run of format {FORMAT} or older in {folder.path}",
+                f"a run of format {FORMAT} in {folder.path}",
                 f"format {version}",
                 "install a newer version of haarpool, or train again with this one",
             )
@@ -146,8 +152,8 @@ class RunFolder:
             self.remove(LOCK)
 
     def config(self) -> dict[str, Any]:
-        """Read `config.json`, and bring it to the current format."""
-        return _upgrade(self.read_json(CONFIG))
+        """Read `config.json`."""
+        return self.read_json(CONFIG)
 
     def read_json(self, name: str) -> dict[str, Any]:
         """Read a JSON file."""
@@ -204,8 +210,7 @@ class RunFolder:
                 tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
                 metadata = file.metadata() or {}
             text = metadata.get("notes", "{}")
-            # Runs of version 0.1.0 have no digest.
-            if "digest" in metadata and metadata["digest"] != _digest(tensors, text):
+            if metadata.get("digest") != _digest(tensors, text):
                 raise ValueError("the content differs from what was written")
             return tensors, json.loads(text)
         except (OSError, ValueError, SafetensorError) as error:
@@ -219,12 +224,12 @@ class RunFolder:
         """Return whether a file exists."""
         return (self.path / name).is_file()
 
-    def check_complete(self) -> None:
-        """Raise an error if the run has no model yet."""
-        if not self.has(MODEL):
+    def check_complete(self, name: str = MODEL) -> None:
+        """Raise an error if the run does not have a file that a complete run has."""
+        if not self.has(name):
             raise HaarPoolError(
                 f"a complete run in {self.path}",
-                "a run without model",
+                f"a run without {name}",
                 "finish the run with {resume}",
                 resume=self.path,
             )
@@ -236,24 +241,9 @@ class RunFolder:
         )
 
 
-@contextmanager
-def _folder_errors(path: str | PathLike[str]) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise HaarPoolError(
-            "a folder for the run", f"{path} ({error.strerror})", "choose another folder"
-        ) from error
-
-
-def _upgrade(config: dict[str, Any]) -> dict[str, Any]:
-    """Write out what `config.json` of an older format leaves to defaults of that time."""
-    if config.get("format") == 1:
-        for part in (config, config.get("training")):
-            chain = part.get("chain") if isinstance(part, dict) else None
-            if isinstance(chain, dict) and chain.get("method", "spectral") == "spectral":
-                chain.setdefault("by_size", False)
-    return config
+def names_in(data: Mapping[str, Any]) -> Names:
+    """Return the names of what is predicted, from the section "data" of `config.json`."""
+    return Names(tuple(data["classes"]), tuple(data["target_names"]))
 
 
 def _digest(tensors: Mapping[str, Tensor], notes: str) -> str:

@@ -17,7 +17,7 @@ from haarpool.training.devices import deterministic, num_threads
 from haarpool.training.loop import Trainer
 from haarpool.training.preparation import choose_threads
 from haarpool.training.progress import RunProgress
-from haarpool.training.run import Member, Result, Run, make_network
+from haarpool.training.run import SCORED, Member, Result, Run
 from haarpool.training.run_folder import CHECKPOINT, RunFolder
 from haarpool.training.trained_model import average, predict_batches
 
@@ -70,17 +70,12 @@ def _train_members(
     *,
     every: float = 0.0,
 ) -> None:
-    """Train the members of a repeat that are not complete.
+    """Train the members of a repeat that are not complete, the first one with `trainer` if given.
 
-    Args:
-        run: The run.
-        trainer: Trainer of the next member, if it is in progress.
-        folder: Folder of the checkpoints; `None` writes none.
-        shown: Shows the progress.
-        every: Least number of seconds between two checkpoints of a member.
+    A checkpoint of a member is at least `every` seconds after the one before.
     """
     for member in range(len(run.members), run.config.ensemble):
-        trainer = trainer or run.trainer(run.repeat, member)
+        trainer = trainer or Trainer(run, run.repeat, member)
         saved = time.monotonic()
         with shown.bar(trainer) as bar:
             while not trainer.progress.is_complete(run.config):
@@ -113,8 +108,7 @@ def train_repeat(run: Run, repeat: int, folder: RunFolder | None = None) -> Run:
     Returns:
         The run with this repeat alone: its `result`, epochs and members.
     """
-    network = make_network(run.config, run.graphs, run.encoding)
-    run = replace(run, network=network, first_repeat=repeat, epochs=[], members=[], results=[])
+    run = replace(run, first_repeat=repeat, epochs=[], members=[], results=[])
     with _execution(run):
         trainer = None if folder is None else _load(run, folder)
         shown = RunProgress(run, progress=False)
@@ -124,13 +118,7 @@ def train_repeat(run: Run, repeat: int, folder: RunFolder | None = None) -> Run:
 
 
 def predict_graphs(run: Run, members: Sequence[Member], graphs: Ints) -> Floats:
-    """Predict graphs of the dataset of a run: the mean over the members of a repeat.
-
-    Args:
-        run: The run.
-        members: The members.
-        graphs: (n,) Numbers of graphs.
-    """
+    """Predict (n,) graphs of the dataset of a run: the mean over the members of a repeat."""
     networks, size = [member.network for member in members], 8 * run.config.batch_size
     return average(predict_batches(networks, members[0].scale, run.batches, graphs, size))
 
@@ -156,10 +144,12 @@ def _complete_member(trainer: Trainer) -> Member:
 
 
 def _complete_repeat(run: Run) -> None:
-    """Compute the scores of a repeat; keep its model if it has the best validation score."""
-    repeat = len(run.results)
+    """Compute the scores of a repeat; keep its model if it is the first with the best score."""
+    task, repeat = run.network.task, len(run.results)
     run.results.append(_result(run, repeat))
-    if _best_repeat(run) == repeat:
+    main = task.scores[0].name
+    scores = [task.higher_is_better(result.validation[main]) for result in run.results]
+    if np.argmax(scores) == repeat:
         run.model_repeat = repeat
         run.model = run.trained_model(run.members)
     run.members = []
@@ -169,7 +159,7 @@ def _result(run: Run, repeat: int) -> Result:
     """Compute the scores of the members of a repeat and of their mean prediction."""
     task, targets = run.network.task, run.graphs.targets
     assert targets is not None
-    true = {part: targets[getattr(run.splits[repeat], part)] for part in ("validation", "test")}
+    true = {part: targets[getattr(run.splits[repeat], part)] for part in SCORED}
     mean = {part: average(np.stack([getattr(m, part) for m in run.members])) for part in true}
 
     def result(best_epoch: int, outputs: Mapping[str, Floats], **more: Any) -> Result:
@@ -185,10 +175,3 @@ def _result(run: Run, repeat: int) -> Result:
         targets={p: task.score_targets(mean[p], true[p]) for p in true} if several else None,
         predicted=mean["test"],
     )
-
-
-def _best_repeat(run: Run) -> int:
-    """Return the first repeat with the best validation score; the first one if none is defined."""
-    task = run.network.task
-    main = task.scores[0].name
-    return int(np.argmax([task.higher_is_better(r.validation[main]) for r in run.results]))

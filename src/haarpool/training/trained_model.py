@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,9 @@ from haarpool.training.config import RunConfig
 from haarpool.training.devices import num_threads
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.preparation import choose_threads, prepare_minibatches
-from haarpool.training.run_folder import CONFIG, MODEL, RunFolder
+from haarpool.training.run_folder import CONFIG, MODEL, RunFolder, names_in
+
+BATCH_SIZE = 256  # graphs per step of prediction at most
 
 
 @dataclass(frozen=True)
@@ -40,37 +42,33 @@ class TrainedModel:
     networks: tuple[Network, ...]
     encoding: Encoding
     names: Names
-    scale: Scale | None = None
-    chain: Mapping[str, Any] = field(default_factory=dict)
+    scale: Scale | None
+    chain: Mapping[str, Any]
 
     @property
     def task(self) -> Task:
         """What is predicted."""
         return self.networks[0].task
 
-    def predict(self, graphs: Graphs, *, batch_size: int = 256) -> Floats:
-        """Predict the mean over all members.
-
-        Args:
-            graphs: G graphs.
-            batch_size: Graphs per step at most; large graphs are predicted in smaller steps.
+    def predict(self, graphs: Graphs) -> Floats:
+        """Predict G graphs: the mean over all members.
 
         Returns:
             (G, C) probabilities of classes, (G, T) probabilities of the second class of each
             target, or (G, T) values in the units of the targets.
         """
-        return average(self.predict_members(graphs, batch_size=batch_size))
+        return average(self.predict_members(graphs))
 
-    def predict_members(self, graphs: Graphs, *, batch_size: int = 256) -> Floats:
+    def predict_members(self, graphs: Graphs) -> Floats:
         """Predict with each member: (M, G, C) or (M, G, T), see `predict`."""
         first = self.networks[0]
-        with num_threads(choose_threads(first, graphs, batch_size)):
+        with num_threads(choose_threads(first, graphs, BATCH_SIZE)):
             device = next(first.parameters()).device
             batches, _ = prepare_minibatches(
                 graphs, self.encoding, first, self.chain, device, cache=False, progress=False
             )
             every = np.arange(len(graphs))
-            members = predict_batches(self.networks, self.scale, batches, every, batch_size)
+            members = predict_batches(self.networks, self.scale, batches, every, BATCH_SIZE)
         for g in np.flatnonzero(~np.isfinite(members).all(axis=(0, 2)))[:1].tolist():
             raise HaarPoolError(
                 "finite predictions",
@@ -112,14 +110,7 @@ def average(members: Floats) -> Floats:
 
 
 def build_network(config: RunConfig, encoding: Encoding, task: str, num_outputs: int) -> Network:
-    """Make the network of a configuration, with new weights.
-
-    Args:
-        config: All settings.
-        encoding: How node features are made.
-        task: The task.
-        num_outputs: Number of classes, or of targets.
-    """
+    """Make the network of a configuration, with new weights."""
     return build_model(
         config.arch,
         encoding.width,
@@ -148,10 +139,7 @@ def model_tensors(model: TrainedModel) -> TensorDict:
 
 
 def _prefix(member: int) -> str:
-    """Return how the names of the weights of a member start; those of the first as without others.
-
-    So the models of runs without ensemble, and of earlier versions, are ensembles of one.
-    """
+    """Return how the names of the weights of a member start; a single network is member 0."""
     return f"member.{member}." if member else "network."
 
 
@@ -175,7 +163,7 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
         settings = RunConfig.from_json(config["training"])  # old runs do not have all of them
         encoding = Encoding.from_json(data["encoding"])
         task = find_task(data["task"])
-        names = Names(tuple(data["classes"]), tuple(data["target_names"]))
+        names = names_in(data)
         if len(task.output_names(names)) != num_outputs:
             raise ValueError(f"{len(task.output_names(names))} names for {num_outputs} outputs")
         networks = []

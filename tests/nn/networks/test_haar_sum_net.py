@@ -97,7 +97,7 @@ def test_training_starts_from_the_fit():
                     target_names=("sum",))  # fmt: skip
     config = RunConfig(arch="haarsum:width=8,levels=1", epochs=2, batch_size=16)
     run = start_run(graphs, config, ProcessGroup(), progress=False)
-    trainer = run.trainer(0)
+    trainer = Trainer(run, 0)
     assert isinstance(trainer, Trainer)
     output = trainer.outputs(trainer.split.test)
     _, score = trainer.evaluate(output, trainer.split.test)
