@@ -1,8 +1,8 @@
 """What is found by being there: the modules of a folder, and entry points of installed packages.
 
-A package registers its own layers, clusterings, tasks or readers by an entry point in the group
-`haarpool.layers`, `haarpool.clusterings`, `haarpool.tasks` or `haarpool.readers`; it names the
-module to import.
+A package registers its own clusterings, tasks or readers by an entry point in the group
+`haarpool.clusterings`, `haarpool.tasks` or `haarpool.readers`, which names the module to import.
+Layers, in `haarpool.layers`, are found in `nn/strings/registry.py`.
 """
 
 from __future__ import annotations
@@ -80,5 +80,5 @@ def also_in_packages(
 
 
 def _warn(what: str, error: Exception) -> None:
-    reason = f"{type(error).__name__}: {error}"
-    warnings.warn(f"{what} was not loaded ({reason})", HaarPoolWarning, stacklevel=3)
+    text = f"{what} was not loaded: {type(error).__name__}: {error}"
+    warnings.warn(text, HaarPoolWarning, stacklevel=3)

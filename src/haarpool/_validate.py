@@ -106,7 +106,7 @@ def similar(value: str, choices: Sequence[Any]) -> str | None:
 
 
 def like_default(
-    name: str, value: Any, default: Any, limits: tuple[float, float | None] | None = None
+    name: str, value: Any, default: Any, limits: tuple[Any, ...] | None = None
 ) -> None:
     """Check that a value is of the type of a default: a number, a boolean or text.
 
@@ -115,7 +115,7 @@ def like_default(
         value: The value.
         default: Its default; with a default of another type, as None, any value is right.
         limits: Smallest and largest value, None for no largest one; those of a real number are
-            excluded.
+            excluded. The choices of a text.
 
     Example:
         >>> like_default("width", 2.5, default=2)
@@ -124,14 +124,17 @@ def like_default(
         width=2
     """
     remedy, example = f"pass for example {{{name}}}", {name: default}
-    low, high = limits or (-INFINITY, None)
     if isinstance(default, bool):
         choice(name, value, (True, False, 0, 1))
     elif isinstance(default, int):
+        low, high = limits or (-INFINITY, None)
         whole_number(name, value, low, high, remedy=remedy, **example)
     elif isinstance(default, float):
+        low, high = limits or (-INFINITY, None)
         high = INFINITY if high is None else high
         real_number(name, value, low, high, includes_minimum=False, remedy=remedy, **example)
+    elif isinstance(default, str) and limits:
+        choice(name, value, limits)
     elif isinstance(default, str) and not isinstance(value, str):
         raise HaarPoolError("as text", f"{value!r}", remedy, parameter=name, **example)
 

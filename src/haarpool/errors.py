@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Self
+from typing import Any
 
 
 def python_words(name: str, value: Any = ...) -> str:
@@ -74,13 +74,13 @@ class HaarPoolError(ValueError):
         expected, remedy = (_fill_in(text, self.values, words) for text in (expected, remedy))
         return start + expected, got, remedy
 
-    def located(self, where: str) -> Self:
+    def located(self, where: str) -> HaarPoolError:
         """Return the same error with the place of the input, for example "in graph 3"."""
         expected, got, remedy = self.args
-        got = f"{got} ({where})"
-        return type(self)(expected, got, remedy, parameter=self.parameter, **self.values)
+        got = f"{got} {where}"
+        return HaarPoolError(expected, got, remedy, parameter=self.parameter, **self.values)
 
-    def inside(self, setting: str) -> Self:
+    def inside(self, setting: str) -> HaarPoolError:
         """Return the same error about the entries of a setting that is a mapping.
 
         Example:
@@ -95,7 +95,7 @@ class HaarPoolError(ValueError):
             renamed = f"{{{setting}.{name}}}"
             expected, remedy = (t.replace(f"{{{name}}}", renamed) for t in (expected, remedy))
         parameter = f"{setting}.{self.parameter}" if self.parameter else ""
-        return type(self)(expected, got, remedy, parameter=parameter, **values)
+        return HaarPoolError(expected, got, remedy, parameter=parameter, **values)
 
     @property
     def expected(self) -> str:

@@ -250,9 +250,18 @@ def test_registered_methods_are_like_our_own(own_method):
 def steps():
     """A method with an option of each type, and limits."""
 
-    @hp.register("steps", limits={"stride": (1, 9), "share": (0, None)})
+    @hp.register("steps", limits={"stride": (1, 9), "share": (0, None), "size": ("s", "m")})
     def steps(
-        adjacency, num_clusters, *, seed, stride=2, share=0.5, fast=False, kind="a", more=None
+        adjacency,
+        num_clusters,
+        *,
+        seed,
+        stride=2,
+        share=0.5,
+        fast=False,
+        kind="a",
+        size="m",
+        more=None,
     ):
         """Neighbours in the order of nodes."""
         return np.arange(adjacency.shape[0]) // stride
@@ -266,6 +275,7 @@ WRONG = {
     "share": [(0, r"in \(0, inf\)"), ("half", r"in \(0"), (np.nan, r"in \(0")],
     "fast": [(2, "True, False, 0 or 1"), ("no", "True, False, 0 or 1")],
     "kind": [(1, "as text"), (None, "as text")],
+    "size": [("large", '"s" or "m"'), (1, '"s" or "m"')],
 }
 
 
@@ -276,7 +286,7 @@ def test_values_of_options_are_like_the_default(steps, name):
         with pytest.raises(hp.HaarPoolError, match=f"{name} of options {limits}") as caught:
             hp.build_chain(np.eye(4), 1, method="steps", options={name: value})
         assert caught.value.parameter == f"options.{name}"
-        if name != "fast":
+        if name not in ("fast", "size"):
             assert caught.value.values == {f"options.{name}": default}
 
 

@@ -76,4 +76,4 @@ def test_a_file_that_cannot_be_imported_is_a_warning(copy):
     broken.unlink()
     assert "spectral  " in shown.out
     reason = "ModuleNotFoundError: No module named 'no_such_package'"
-    assert shown.err == f"haarpool: {broken} was not loaded ({reason})\n"
+    assert shown.err == f"haarpool: {broken} was not loaded: {reason}\n"

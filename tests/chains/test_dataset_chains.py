@@ -149,11 +149,11 @@ def test_batches_can_be_cut():
 
 def test_errors_name_the_graph():
     good, bad = np.eye(3), np.triu(np.ones((3, 3)))
-    with pytest.raises(hp.HaarPoolError, match=r"symmetric.*A\[0, 1\].*= 0 \(in graph 2\)"):
+    with pytest.raises(hp.HaarPoolError, match=r"symmetric.*A\[0, 1\].* in graph 2"):
         hp.precompute([good, good, bad], 1, cache=False)
     chains = hp.precompute([good, bad], 1, cache=False, symmetrize=True)
     assert chains[1].adjacency(0).sum() == 6
-    with pytest.raises(hp.HaarPoolError, match=r"one node.*an empty graph \(in graph 1\)"):
+    with pytest.raises(hp.HaarPoolError, match=r"one node.*an empty graph in graph 1"):
         hp.precompute(GraphBatch(sparse.csr_array(np.eye(3)), np.array([0, 3, 3])), 1, cache=False)
     wrong = {
         r"features of shape \(3, d\).*in graph 1": [np.ones((3, 1)), np.ones((2, 1))],

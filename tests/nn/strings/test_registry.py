@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from haarpool import HaarPoolError
-from haarpool._modules import load_entry_points
 from haarpool.errors import HaarPoolWarning
 from haarpool.nn import build_model, layer, layers, parse_architecture
 from haarpool.nn.strings import registry
@@ -52,7 +51,7 @@ def _own_layers(monkeypatch):
     monkeypatch.setattr(registry, "_LAYERS", dict(registered_layers()))
     yield
     registry._read_folder.cache_clear()
-    load_entry_points.cache_clear()
+    registry._load_entry_points.cache_clear()
 
 
 @pytest.fixture
@@ -158,7 +157,7 @@ def test_packages_register_layers_by_entry_points(monkeypatch, tmp_path):
     good = EntryPoint(name="good", value="package_of_layers", **group)
     broken = _Broken(name="bad", value="no_module", **group)
     monkeypatch.setattr("importlib.metadata.entry_points", _found(broken, good))
-    load_entry_points.cache_clear()
+    registry._load_entry_points.cache_clear()
     assert not asks_packages("2GC8-S2S")
     assert not asks_packages("haarnet:width=8")
     assert asks_packages("GC8-PACKED-SUM")

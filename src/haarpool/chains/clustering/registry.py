@@ -19,7 +19,7 @@ from haarpool.errors import HaarPoolError
 ENTRY_POINTS = "haarpool.clusterings"
 
 ClusteringFunction = Callable[..., ArrayLike]
-Limits = Mapping[str, tuple[float, float | None]]
+Limits = Mapping[str, tuple[Any, ...]]
 Function = TypeVar("Function", bound=ClusteringFunction)
 
 
@@ -95,7 +95,7 @@ def register(
             with a version, and a cached chain is used only for the same version.
         batched: The same for all graphs of a batch, if that is faster, see `ClusteringMethod`.
         limits: Smallest and largest values of options, `None` for no largest one; those of a real
-            number are excluded.
+            number are excluded. The choices of a text.
 
     Example:
         >>> @register("halves", version="1")

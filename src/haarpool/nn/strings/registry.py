@@ -10,15 +10,15 @@ import ast
 import inspect
 import pkgutil
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
-from haarpool._modules import load_entry_points
 from haarpool._validate import choice, real_number, whole_number
-from haarpool.errors import HaarPoolError
+from haarpool.errors import HaarPoolError, HaarPoolWarning
 
 Kind = Literal["convolution", "join", "pooling", "readout", "linear"]
 TOKEN = "[A-Z]+(?:[0-9]+[A-Z]+)*"
@@ -238,10 +238,23 @@ def _read_folder() -> None:
         _add(token, home, ast.get_docstring(node), defaults, said)
 
 
+@cache
+def _load_entry_points() -> None:
+    """Import the modules that installed packages name in the group `haarpool.layers`."""
+    from importlib.metadata import entry_points  # it takes time, and few strings need it
+
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            entry.load()
+        except Exception as error:  # whatever a package raises, others work
+            text = f"layers of entry point {entry.name} = {entry.value} were not loaded: {error}"
+            warnings.warn(text, HaarPoolWarning, stacklevel=2)
+
+
 def registered_layers() -> Mapping[str, Layer]:
     """Return all layers by their tokens, also those of installed packages, sorted by kind."""
     _read_folder()
-    load_entry_points(ENTRY_POINTS)
+    _load_entry_points()
     kinds = get_args(Kind)
     order = sorted(_LAYERS.values(), key=lambda one: (kinds.index(one.kind), one.token))
     return {one.token: one for one in order}
@@ -284,7 +297,7 @@ def find_network(text: str) -> Any:
         if home := _network_homes().get(name):
             import_module(home)
         elif text.islower():  # no tokens, which are capitals
-            load_entry_points(ENTRY_POINTS)
+            _load_entry_points()
     return _NETWORKS.get(name)
 
 
