@@ -97,7 +97,7 @@ def test_other_missing_keys_stay_key_errors():
         (lambda: AddHaarChain(2, measure="area"), "measure"),
         (lambda: AddHaarChain(2, seed=-1), "seed"),
         (lambda: AddHaarChain(2, top=3), "top"),
-        (lambda: AddHaarChain(chain=[0, 0]), "chain= as a function"),
+        (lambda: AddHaarChain(chain=[0, 0]), "chain as a function"),
         (lambda: AddHaarChain(2, chain=merge_all), "num_levels"),
         (lambda: AddHaarChain(chain=merge_all, ratio=0.4), "ratio"),
         (lambda: AddHaarChain(chain=merge_all, features="x"), "features"),
@@ -120,8 +120,11 @@ def test_parameters_that_it_does_not_have(unknown):
     ("function", "message"),
     [
         (lambda data: hp.Chain.from_parents([[0, 0, 1]]), "over the 30 nodes of the graph"),
-        (lambda data: [[0] * 30], "a Chain from the function chain=, got list"),
-        (lambda data: None, "got NoneType"),
+        (
+            lambda data: [[0] * 30],
+            "chain as a function that returns a Chain, got one that returns list",
+        ),
+        (lambda data: None, "returns NoneType"),
     ],
 )
 def test_a_function_that_gives_no_chain_of_this_graph(function, message):

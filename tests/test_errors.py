@@ -49,7 +49,7 @@ def returning(value):
 # case: (what is done, part of expected, part of got, part of the remedy)
 CASES = {
     # parents
-    "no parents": (lambda: hp.Chain.from_parents([]), "one parent vector", "none", "per step"),
+    "no parents": (lambda: hp.Chain.from_parents([]), "parents as a list", "none", "per step"),
     "id out of range": (
         lambda: hp.Chain.from_parents([[0, 1, 4, 0]]), "0..3", "0 to 4", "np.unique",
     ),
@@ -66,7 +66,7 @@ CASES = {
     "ragged parents": (
         lambda: hp.Chain.from_parents([[0, [1, 2]]]), "parents[0]", "list", "same length",
     ),
-    "parents are no list": (lambda: hp.Chain.from_parents(None), "one parent", "none", "per step"),
+    "parents are no list": (lambda: hp.Chain.from_parents(None), "parents", "none", "per step"),
     "a vector for a list of vectors": (
         lambda: hp.Chain.from_parents([0, 0, 1]), "vector", "()", "list of one-dim",
     ),
@@ -81,7 +81,7 @@ CASES = {
         lambda: hp.Chain.from_parents([[0, 0]], adjacency=GRAPH), "2 nodes", "4", "clustered",
     ),
     "degree without graph": (
-        lambda: hp.Chain.from_parents([[0, 0]], order="degree"), "adjacency=", "no", "index",
+        lambda: hp.Chain.from_parents([[0, 0]], order="degree"), "adjacency of", "none", "index",
     ),
     "unknown order": (
         lambda: hp.Chain.from_parents([[0]], order="size"), 'order "index" or', "'size'", "choose",
@@ -92,7 +92,7 @@ CASES = {
     "unknown order of many": (
         lambda: hp.precompute([GRAPH], 1, order="size"), 'order "index" or', "'size'", "choose",
     ),
-    "no graph": (lambda: CHAIN.adjacency(0), "knows its graph", "parents alone", "adjacency="),
+    "no graph": (lambda: CHAIN.adjacency(0), "knows its graph", "parents alone", "adjacency"),
     # graphs
     "NaN weight": (lambda: hp.build_chain(changed(np.nan), 1), "finite", "NaN", "remove"),
     "infinite weight": (lambda: hp.build_chain(changed(np.inf), 1), "finite", "infinity", "remove"),
@@ -177,15 +177,15 @@ CASES = {
     "levels as float": (lambda: hp.build_chain(GRAPH, 2.5), "num_levels", "2.5", "leave it out"),
     "top 2": (lambda: hp.build_chain(GRAPH, 1, top=2), "top 1", "2", "ratio"),
     "unknown method": (
-        lambda: hp.build_chain(GRAPH, 1, method="magic"), "'spectral'", "'magic'", "`register`",
+        lambda: hp.build_chain(GRAPH, 1, method="magic"), '"spectral"', "'magic'", "`register`",
     ),
     "unknown method lists all": (
-        lambda: hp.build_chain(GRAPH, 1, method="metsi"), str(sorted(hp.clusterings())), "'metsi'",
-        "add your own",
+        lambda: hp.build_chain(GRAPH, 1, method="metsi"),
+        '", "'.join(sorted(hp.clusterings())[:-1]), "'metsi'", 'did you mean method="metis"?',
     ),
     "option of another method": (
         lambda: hp.build_chain(GRAPH, 1, method="metis", options={"xi": 1}),
-        "['recursive']", "xi=1", "spelling",
+        "options for method 'metis' (recursive)", "xi=1", "spelling",
     ),
     "seed negative": (lambda: hp.build_chain(GRAPH, 1, seed=-1), "seed in 0..", "-1", "seed=0"),
     "seed as float": (lambda: hp.build_chain(GRAPH, 1, seed=0.5), "seed in 0..", "0.5", "seed=0"),
@@ -225,7 +225,7 @@ CASES = {
     ),
     "resolution": (
         lambda: hp.build_chain(GRAPH, 1, top=None, method="leiden", options={"resolution": 0}),
-        "resolution in (0, inf)", "0", "modularity",
+        "resolution of options in (0, inf)", "0", 'options={"resolution": 1.0}',
     ),
     "clusters of wrong length": (
         lambda: hp.build_chain(GRAPH, 1, top=None, method=returning([0, 1])),
@@ -253,11 +253,11 @@ CASES = {
     ),
     "an option that is refused": (
         lambda: hp.build_chain(GRAPH, 1, top=None, method="dbscan", options={"eps": -1}),
-        "options of method 'dbscan'", "{'eps': -1}", "values",
+        "options valid for method 'dbscan'", "{'eps': -1}", "values",
     ),
     "an option of the wrong kind": (
         lambda: hp.build_chain(GRAPH, 1, top=None, method="kmeans", options={"n_init": "many"}),
-        "options of method 'kmeans'", "many", "values",
+        "n_init of options >= 1", "many", 'options={"n_init": 10}',
     ),
     "no function": (lambda: hp.register("zz")(3), "a function", "3", "above a function"),
     "too many levels": (lambda: hp.build_chain(GRAPH, 10**9), "1..1000", "1000000000", "leave"),
@@ -287,13 +287,13 @@ CASES = {
     ),
     "an option that is missing": (
         lambda: hp.build_chain(GRAPH, 1, method=lambda a, k, seed, width: a),
-        "option 'width'", "none", 'options={"width": ...}',
+        "options with 'width'", "none", 'options={"width": ...}',
     ),
     "a method that is a list": (
-        lambda: hp.build_chain(GRAPH, 1, method=["metis"]), "a clustering", "['metis']", "choose",
+        lambda: hp.build_chain(GRAPH, 1, method=["metis"]), 'method "', "['metis']", "choose",
     ),
     "a method that is a number": (
-        lambda: hp.build_chain(GRAPH, 1, method=3), "a clustering method", "3", "choose one",
+        lambda: hp.build_chain(GRAPH, 1, method=3), 'method "', "3", "choose one",
     ),
     "a name that is taken": (
         lambda: hp.register("metis")(returning(None)), "an unused name", "'metis'", "another name",
@@ -302,9 +302,9 @@ CASES = {
         lambda: RunConfig(chain={"ratios": 0.5}), "parameters of a chain", "ratios", "spell",
     ),
     # signals
-    "rows": (lambda: hp.adjoint(CHAIN, X[:3]), "4 rows", "3", "level="),
-    "rows of compress": (lambda: hp.compress(CHAIN, X, 1), "2 rows", "4", "level="),
-    "rows of expand": (lambda: hp.expand(CHAIN, X, 0), "2 rows", "4", "level="),
+    "rows": (lambda: hp.adjoint(CHAIN, X[:3]), "4 rows", "3", "check level"),
+    "rows of compress": (lambda: hp.compress(CHAIN, X, 1), "2 rows", "4", "check level"),
+    "rows of expand": (lambda: hp.expand(CHAIN, X, 0), "2 rows", "4", "check level"),
     "rows of a batch": (lambda: hp.adjoint(PLAN, X), "8 rows", "4", "same graph"),
     "level too high": (lambda: hp.adjoint(CHAIN, X, 3), "0..2", "3", "count from 0"),
     "level negative": (lambda: hp.adjoint(CHAIN, X, -1), "0..2", "-1", "count from 0"),
@@ -352,8 +352,8 @@ CASES = {
     "sparse signal": (
         lambda: hp.adjoint(CHAIN, torch.eye(4).to_sparse()), "dense", "sparse_coo", "to_dense",
     ),
-    "rows of algorithm1": (lambda: hp.algorithm1(CHAIN, np.ones(8)), "(4,)", "(8,)", "level="),
-    "complex algorithm1": (lambda: hp.algorithm1(CHAIN, 1j * X), "real", "complex", "level="),
+    "rows of algorithm1": (lambda: hp.algorithm1(CHAIN, np.ones(8)), "(4,)", "(8,)", "check level"),
+    "complex algorithm1": (lambda: hp.algorithm1(CHAIN, 1j * X), "real", "complex", "check level"),
     "no chain in the plan": (
         lambda: hp.TransformPlan.from_chains([CHAIN, "chain"]), "only chains", "str", "list",
     ),

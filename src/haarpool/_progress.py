@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 from tqdm import tqdm
 
+from haarpool.errors import HaarPoolError
+
 # True shows a bar, False hides it, None shows it on a terminal; a function is called with lines.
 ProgressOption = bool | None | Callable[[str], object]
 
@@ -54,7 +56,15 @@ class ProgressLines:
 
 
 def is_hidden(progress: ProgressOption) -> bool | None:
-    """Return the argument `disable` of tqdm: lines take the place of a bar."""
+    """Check `progress=`; return the argument `disable` of tqdm: lines take the place of a bar."""
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise HaarPoolError(
+            "as True, False, None or a function",
+            f"{progress!r}",
+            "pass {progress} to show none",
+            parameter="progress",
+            progress=False,
+        )
     return None if progress is None else progress is not True
 
 

@@ -211,11 +211,27 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
             num_levels, ratio, top, method, seed, sizes, order, measure, symmetrize, options
         )
         others = list(recipe.parameters()) + ["features"] * (features is not None)
-        if chain is not None and (not callable(chain) or others):
+        if chain is not None and not callable(chain):
             raise HaarPoolError(
-                "chain= as a function from a Data to its Chain, and no parameters of build_chain",
-                f"chain with {others}",
+                "as a function from a Data to its Chain",
+                f"{chain!r}",
+                "leave it out, and pass the parameters of build_chain",
+                parameter="chain",
+            )
+        if chain is not None and others:
+            raise HaarPoolError(
+                "alone, without parameters of build_chain",
+                f"it with {', '.join(others)}",
                 "pass these parameters to build_chain inside your function",
+                parameter="chain",
+            )
+        if features is not None and not isinstance(features, str):
+            raise HaarPoolError(
+                "as the name of an attribute of the graphs",
+                f"{type(features).__name__}",
+                "pass for example {features}",
+                parameter="features",
+                features="x",
             )
         self.recipe = None if chain is not None else recipe
         self.chain, self.features = chain, features
@@ -237,18 +253,21 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         if self.chain is None:
             if self.features is not None and self.features not in data:
                 raise HaarPoolError(
-                    f"data with the node features {self.features!r}",
-                    "data without them",
-                    'name an attribute of the graphs, for example features="x"',
+                    f"as an attribute of the graphs, {self.features!r}",
+                    "a graph without it",
+                    "pass for example {features}",
+                    parameter="features",
+                    features="x",
                 )
             features = None if self.features is None else data[self.features]
             return build_chain(data, self.recipe, features=features)
         chain = self.chain(data)
         if not isinstance(chain, Chain):
             raise HaarPoolError(
-                "a Chain from the function chain=",
-                f"{type(chain).__name__}",
+                "as a function that returns a Chain",
+                f"one that returns {type(chain).__name__}",
                 "return build_chain(...) or Chain.from_parents(...)",
+                parameter="chain",
             )
         return _add_graph(chain, data)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -10,15 +10,30 @@ from typing import Any
 def python_words(name: str, value: Any = ...) -> str:
     """Return a parameter, or the passing of a value to it, as Python writes it.
 
+    Args:
+        name: The parameter; "chain.ratio" is an entry of a parameter that is a mapping.
+        value: The value; `...` for the name alone.
+
     Example:
-        >>> python_words("epochs"), python_words("split", "random"), python_words("pooling.ratio")
-        ('epochs', 'split="random"', 'ratio of pooling')
+        >>> python_words("epochs"), python_words("split", "random")
+        ('epochs', 'split="random"')
+        >>> python_words("chain.ratio"), python_words("chain.ratio", 0.5)
+        ('ratio of chain', 'chain={"ratio": 0.5}')
     """
-    name, _, entry = name.partition(".")
-    if entry:
-        return f"{entry} of {name}"
+    name, *entries = name.split(".")
+    if value is ...:
+        return " of ".join([*reversed(entries), name])
+    for entry in reversed(entries):
+        value = {entry: value}
     shown = repr(value).replace("'", '"').replace("Ellipsis", "...")
-    return name if value is ... else f"{name}={shown}"
+    return f"{name}={shown}"
+
+
+def _fill_in(text: str, values: Mapping[str, Any], words: Callable[..., str]) -> str:
+    """Write the parameters that a text mentions as `{name}`."""
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", words(name, value))
+    return text
 
 
 class HaarPoolError(ValueError):
@@ -55,10 +70,8 @@ class HaarPoolError(ValueError):
             words: Writes a parameter: `words(name)`, or `words(name, value)`.
         """
         expected, got, remedy = self.args
-        for name, value in self.values.items():
-            text = words(name, value)
-            expected, remedy = (s.replace(f"{{{name}}}", text) for s in (expected, remedy))
         start = f"{words(self.parameter)} " if self.parameter else ""
+        expected, remedy = (_fill_in(text, self.values, words) for text in (expected, remedy))
         return start + expected, got, remedy
 
     def located(self, where: str) -> HaarPoolError:
@@ -66,6 +79,23 @@ class HaarPoolError(ValueError):
         expected, got, remedy = self.args
         got = f"{got} {where}"
         return HaarPoolError(expected, got, remedy, parameter=self.parameter, **self.values)
+
+    def inside(self, setting: str) -> HaarPoolError:
+        """Return the same error about the entries of a setting that is a mapping.
+
+        Example:
+            >>> error = HaarPoolError("below 1", "3", "pass {ratio}", parameter="ratio", ratio=0.5)
+            >>> print(error.inside("chain"))
+            expected ratio of chain below 1, got 3; pass chain={"ratio": 0.5}
+        """
+        expected, got, remedy = self.args
+        values = {}
+        for name, value in self.values.items():
+            values[f"{setting}.{name}"] = value
+            renamed = f"{{{setting}.{name}}}"
+            expected, remedy = (t.replace(f"{{{name}}}", renamed) for t in (expected, remedy))
+        parameter = f"{setting}.{self.parameter}" if self.parameter else ""
+        return HaarPoolError(expected, got, remedy, parameter=parameter, **values)
 
     @property
     def expected(self) -> str:
@@ -96,7 +126,27 @@ class MissingExtraError(HaarPoolError, ImportError):
 
 
 class HaarPoolWarning(UserWarning):
-    """A problem that does not stop the work, and what was done instead."""
+    """A problem that does not stop the work, and what was done instead.
+
+    Args:
+        text: The message; it mentions parameters as `{name}`, as a `HaarPoolError` does.
+        **values: By name of a parameter in the text, its value; `...` for the name alone.
+
+    Example:
+        >>> print(HaarPoolWarning("{patience} has no effect", patience=...))
+        patience has no effect
+    """
+
+    def __init__(self, text: str, **values: Any) -> None:
+        super().__init__(text)
+        self.values = values
+
+    def in_words(self, words: Callable[..., str] = python_words) -> str:
+        """Return the message, with parameters as `words` writes them."""
+        return _fill_in(self.args[0], self.values, words)
+
+    def __str__(self) -> str:
+        return self.in_words()
 
 
 def import_extra(module: str, extra: str) -> Any:

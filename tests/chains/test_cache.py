@@ -177,6 +177,7 @@ def test_a_damaged_cache_is_rebuilt(cache, damage):
         second = hp.precompute(dataset, 3, cache=cache)
     assert len(caught) == 1
     assert "chains.sqlite" in str(caught[0].message)
+    assert caught[0].filename == __file__
     assert list(second) == list(first)
     third = hp.precompute(dataset, 3, cache=cache)
     assert (third.computed, third.cached) == (0, 60)
@@ -192,8 +193,9 @@ def test_one_damaged_chain_is_computed_again(cache):
         for (key, _), value in zip(rows, values, strict=True):
             connection.execute("UPDATE chains SET parents = ? WHERE key = ?", (value, key))
     connection.close()
-    with pytest.warns(hp.HaarPoolWarning, match=r"damaged chains.*computed again"):
+    with pytest.warns(hp.HaarPoolWarning, match=r"damaged chains.*computed again") as caught:
         second = hp.precompute(dataset, 3, cache=cache)
+    assert caught[0].filename == __file__
     assert (second.computed, second.cached) == (3, 17)
     assert list(second) == list(first)
     assert hp.precompute(dataset, 3, cache=cache).computed == 0

@@ -2,8 +2,8 @@
 
 import itertools
 import os
-import shutil
-from pathlib import Path
+import sys
+from importlib.metadata import EntryPoint, EntryPoints
 
 import joblib
 import networkx as nx
@@ -15,8 +15,10 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 import haarpool as hp
-from haarpool.chains.clustering import find_method, registry, spectral
+from haarpool._modules import load_entry_points
+from haarpool.chains.clustering import batches, find_method, registry, spectral
 from haarpool.chains.clustering.packing import packed
+from haarpool.chains.graph_batch import GraphBatch
 from helpers.commands import run_python
 from helpers.strategies import at_most, graphs
 
@@ -241,32 +243,147 @@ def test_registered_methods_are_like_our_own(own_method):
         hp.register("spectral")(own_method)
 
 
-NEW_FILE = """
-import numpy as np
-
-from haarpool.chains.clustering.registry import register
+# ------------------------------------------------------------------ options
 
 
-@register("stripes", version="1")
-def stripes(adjacency, num_clusters, *, seed, width=2):
-    '''Neighbours in the order of nodes; chooses the number of clusters.'''
-    return np.arange(adjacency.shape[0]) // width
+@pytest.fixture
+def steps():
+    """A method with an option of each type, and limits."""
+
+    @hp.register("steps", limits={"stride": (1, 9), "share": (0, None), "size": ("s", "m")})
+    def steps(
+        adjacency,
+        num_clusters,
+        *,
+        seed,
+        stride=2,
+        share=0.5,
+        fast=False,
+        kind="a",
+        size="m",
+        more=None,
+    ):
+        """Neighbours in the order of nodes."""
+        return np.arange(adjacency.shape[0]) // stride
+
+    yield
+    del registry._METHODS["steps"]
+
+
+WRONG = {
+    "stride": [(2.5, "in 1..9"), (0, "in 1..9"), (-1, "in 1..9"), (10, "in 1..9"), (True, "in 1")],
+    "share": [(0, r"in \(0, inf\)"), ("half", r"in \(0"), (np.nan, r"in \(0")],
+    "fast": [(2, "True, False, 0 or 1"), ("no", "True, False, 0 or 1")],
+    "kind": [(1, "as text"), (None, "as text")],
+    "size": [("large", '"s" or "m"'), (1, '"s" or "m"')],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_values_of_options_are_like_the_default(steps, name):
+    default = find_method("steps", {}).options[name]
+    for value, limits in WRONG[name]:
+        with pytest.raises(hp.HaarPoolError, match=f"{name} of options {limits}") as caught:
+            hp.build_chain(np.eye(4), 1, method="steps", options={name: value})
+        assert caught.value.parameter == f"options.{name}"
+        if name not in ("fast", "size"):
+            assert caught.value.values == {f"options.{name}": default}
+
+
+def test_right_values_of_options(steps):
+    options = {"stride": np.int64(3), "share": 2, "fast": True, "kind": "b", "more": [1]}
+    chain = hp.build_chain(nx.path_graph(9), 1, top=None, method="steps", options=options)
+    assert chain.sizes == (9, 3)
+
+
+def test_options_without_limits_have_a_type():
+    def plain(adjacency, num_clusters, *, seed, shift=0, scale=0.0):
+        return np.zeros(adjacency.shape[0], int)
+
+    graph = nx.path_graph(4)
+    hp.build_chain(graph, 1, method=plain, options={"shift": -3, "scale": -1})
+    with pytest.raises(hp.HaarPoolError, match=r"shift of options as a whole number, got 0.5"):
+        hp.build_chain(graph, 1, method=plain, options={"shift": 0.5})
+    with pytest.raises(hp.HaarPoolError, match="scale of options as a number, got 'x'"):
+        hp.build_chain(graph, 1, method=plain, options={"scale": "x"})
+
+
+def no_default(adjacency, num_clusters, *, seed, stride):
+    return np.arange(adjacency.shape[0]) // stride
+
+
+@pytest.mark.parametrize(
+    ("function", "limits", "message"),
+    [
+        (no_default, {}, "a default of the option 'stride' of no_default, got none"),
+        (everything_apart, {"width": (1, 3)}, "options of everything_apart: none, got width"),
+        (spectral.spectral, {"by_sizes": (0, 1)}, "options of spectral: by_size, got by_sizes"),
+        (find_method("kmeans", {}).function, {"n_init": (1, 3)}, r"n_init of options in 1\.\.3"),
+    ],
+)
+def test_options_that_cannot_be_registered(function, limits, message):
+    with pytest.raises(hp.HaarPoolError, match=message):
+        hp.register("wrong", limits=limits)(function)
+    assert "wrong" not in hp.clusterings()
+
+
+def test_errors_inside_of_a_method_name_it():
+    def broken(adjacency, num_clusters, *, seed, more=None):
+        return np.array(["a"]) // 2
+
+    graph = GraphBatch.of(hp.as_adjacency(nx.path_graph(6)))
+    for method in (
+        registry.ClusteringMethod("own", broken),
+        registry.ClusteringMethod("batched", no_default, batched=broken),
+    ):
+        arguments = (graph, np.array([3]), method, 0, None)
+        with pytest.raises(TypeError, match="floor_divide") as caught:
+            batches.cluster(*arguments, {})
+        note = f"This is an error of the clustering method '{method.name}'."
+        assert caught.value.__notes__ == [note]
+    method = registry.ClusteringMethod("own", broken)
+    with pytest.raises(hp.HaarPoolError, match=r"options valid for method 'own'.*floor_divide"):
+        batches.cluster(graph, np.array([3]), method, 0, None, {"more": 1})
+
+
+# ------------------------------------------------------------------ installed packages
+
+PACKAGE = """
+import haarpool as hp
+
+@hp.register("packed")
+def packed(adjacency, num_clusters, *, seed):
+    '''All nodes in one cluster.'''
+    return [0] * adjacency.shape[0]
 """
 
 
-def test_a_new_clustering_is_one_file(tmp_path):
-    package = Path(hp.__file__).parent
-    shutil.copytree(package, tmp_path / "haarpool", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "haarpool/chains/clustering/stripes.py").write_text(NEW_FILE)
-    code = (
-        "import sys, numpy as np, haarpool as hp;"
-        "recipe = {'method': 'stripes', 'options': {'width': 3}, 'top': None};"
-        "print(hp.clusterings()['stripes'], hp.build_chain(np.eye(9), 2, **recipe));"
-        "print({'torch', 'sklearn', 'sknetwork', 'pymetis'} & set(sys.modules))"
-    )
-    env = os.environ | {"PYTHONPATH": str(tmp_path)}
-    summary = "Neighbours in the order of nodes; chooses the number of clusters"
-    assert run_python(code, env=env).out == f"{summary} Chain(9 -> 3 -> 1)\nset()\n"
+def test_packages_register_clusterings_by_entry_points(monkeypatch, tmp_path):
+    (tmp_path / "package_of_clusterings.py").write_text(PACKAGE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
+    group = {"group": "haarpool.clusterings"}
+    points = [
+        EntryPoint(name="bad", value="no_such_module", **group),
+        EntryPoint(name="good", value="package_of_clusterings", **group),
+    ]
+    asked = []
+
+    def found(group):
+        asked.append(group)
+        return EntryPoints(points).select(group=group)
+
+    monkeypatch.setattr("importlib.metadata.entry_points", found)
+    load_entry_points.cache_clear()
+    graph = nx.path_graph(4)
+    hp.build_chain(graph, 1, method="matching")
+    assert asked == []  # only for names that are not known
+    with pytest.warns(hp.HaarPoolWarning, match=r"bad = no_such_module of haarpool\.clusterings"):
+        assert hp.build_chain(graph, 1, top=None, method="packed").sizes == (4, 1)
+    assert hp.clusterings()["packed"] == "All nodes in one cluster"
+    assert asked == ["haarpool.clusterings"]
+    load_entry_points.cache_clear()
+    del sys.modules["package_of_clusterings"]
 
 
 # ------------------------------------------------------------------ features

@@ -131,7 +131,10 @@ def test_no_cluster_at_the_address(monkeypatch):
             connected("ray", bad),
         ):
             pass
-    with pytest.raises(hp.HaarPoolError, match="the address of a Dask"), connected("dask", None):
+    with (
+        pytest.raises(hp.HaarPoolError, match="address of a Dask scheduler, got none"),
+        connected("dask", None),
+    ):
         pass
     with pytest.raises(hp.HaarPoolError, match='backend "dask" or "ray"'), connected("mpi", "x"):
         pass

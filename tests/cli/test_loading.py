@@ -38,7 +38,7 @@ ERRORS = {
     "no epochs": ("train rings --epochs 0", "expected --epochs >= 1, got 0"),
     "a ratio": ("train rings --ratio 1.5", "expected --ratio in (0, 1), got 1.5"),
     "an architecture": ("train rings --arch GC8-XP-FC8", "»XP«"),
-    "a method": ("train rings --method magic", "a clustering method out of"),
+    "a method": ("train rings --method magic", '--method "'),
     "a preset": ("train rings --preset paper", "a dataset of the paper for --preset paper"),
     "no dataset named": ("train --epochs 0", "expected --epochs >= 1, got 0"),
 }

@@ -106,7 +106,7 @@ def test_other_errors_keep_their_traceback(monkeypatch, root):
 
 def test_a_closed_pipe_is_no_error():
     out, err, _ = run_process("sh", "-c", f"{HAARPOOL} methods | head -1")
-    assert out.startswith("dbscan")
+    assert out.startswith(min(hp.clusterings()))
     assert err == ""
 
 

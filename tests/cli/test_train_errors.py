@@ -219,7 +219,7 @@ SETTINGS = {
     "split": (["--split", "half"], "--split random"),
     "scaffolds of no molecules": (["--split", "scaffold"], "SMILES"),
     "features": (["--features", "colours"], "features of rings out of labels"),
-    "method": (["--method", "magic"], "a clustering method out of"),
+    "method": (["--method", "magic"], '--method "'),
     "tied": (["--tied", "a"], "--tied"),
 }
 

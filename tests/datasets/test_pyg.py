@@ -3,6 +3,7 @@
 import os
 import pickle
 import shutil
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -139,6 +140,7 @@ def test_a_saved_list(tmp_path):
         [two_nodes(x=torch.ones(2, 1), y=1), two_nodes(x=torch.ones(2, 1), y=0)],
         tmp_path / "own.pt",
     )
+    import_module("haarpool.data")  # it allows its classes, and a reader may import it
     allowed = set(torch.serialization.get_safe_globals())
     graphs = read_graphs(tmp_path / "own.pt")
     assert (graphs.name, len(graphs), graphs.classes) == ("own", 2, ("0", "1"))

@@ -460,7 +460,7 @@ def test_monitor_last_keeps_the_last_epoch():
 
 def test_monitor_last_ignores_patience():
     run = started(nothing_to_learn(), epochs=8, patience=RunConfig.patience, **LAST)
-    with pytest.warns(HaarPoolWarning, match="patience has no effect with monitor=last"):
+    with pytest.warns(HaarPoolWarning, match='patience has no effect with monitor="last"'):
         impatient = started(nothing_to_learn(), epochs=8, patience=1, **LAST)
     epochs = [[e._replace(seconds=0) for e in train_run(r).epochs] for r in (run, impatient)]
     assert len(epochs[0]) == 8

@@ -46,16 +46,17 @@ def as_adjacency(graph: Any, *, symmetrize: bool = False) -> sparse.csr_array:
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
-    """Convert values to a numpy array; `name` says in an error message what they are."""
+    """Convert values to a numpy array; `name` is the parameter that has them."""
     try:
         if hasattr(values, "detach"):  # a tensor, on any device, with or without gradient
             values = values.detach().cpu()
         return np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:
         raise HaarPoolError(
-            f"{name} as an array of numbers",
+            "as an array of numbers",
             f"{type(values).__name__} ({error})",
             "pass a numpy array or a list of numbers, all rows of the same length",
+            parameter=name,
         ) from error
 
 
@@ -199,7 +200,7 @@ def _has_valid_format(matrix: sparse.csr_array) -> bool:
 
 
 def _from_array(graph: Any) -> EdgeList:
-    matrix: Any = graph if sparse.issparse(graph) else as_array(graph, "the adjacency matrix")
+    matrix: Any = graph if sparse.issparse(graph) else as_array(graph, "graph")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise HaarPoolError(
             "a square adjacency matrix (N, N)",

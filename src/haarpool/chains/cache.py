@@ -73,7 +73,7 @@ class ChainCache:
                     chains[key] = value[:-_CHECKSUM_BYTES]
                 elif not self._warned_damage:
                     self._warned_damage = True
-                    _warn(f"damaged chains in {self.path} are computed again")
+                    _warn(f"damaged chains in {self.path} are computed again", stacklevel=4)
         return chains
 
     def write(self, chains: Iterable[tuple[bytes, bytes]]) -> None:
@@ -139,8 +139,9 @@ class ChainCache:
         return self._connection
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, HaarPoolWarning, stacklevel=5)
+def _warn(message: str, stacklevel: int = 5) -> None:
+    """Warn the caller of `precompute`."""
+    warnings.warn(message, HaarPoolWarning, stacklevel=stacklevel)
 
 
 def _checksum(key: bytes, value: bytes) -> bytes:

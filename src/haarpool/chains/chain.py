@@ -163,7 +163,8 @@ class Chain:
             raise HaarPoolError(
                 "a chain that knows its graph",
                 "a chain made from parents alone",
-                "pass adjacency= to Chain.from_parents",
+                "pass {adjacency} to Chain.from_parents",
+                adjacency=...,
             )
         graphs = [self.input_graph, *(batch.adjacency for batch in self.coarse)]
         for parent in self.parents[len(graphs) - 1 :]:
@@ -305,7 +306,8 @@ def check_chain(value: Any) -> None:
     """Check that an argument is one chain, not a plan or a graph."""
     if not isinstance(value, Chain):
         raise HaarPoolError(
-            "a Chain",
+            "as a Chain",
             type(value).__name__,
             "build one with build_chain or Chain.from_parents",
+            parameter="chain",
         )

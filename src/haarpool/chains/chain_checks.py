@@ -21,15 +21,18 @@ def check_input_graph(graph: sparse.csr_array | None, size: int, order: str) -> 
     """Check that a graph fits a chain over `size` nodes; the order "degree" requires one."""
     if graph is not None and graph.shape[0] != size:
         raise HaarPoolError(
-            f"an adjacency matrix of {size} nodes, the length of parents[0]",
+            f"of {size} nodes, the length of parents[0]",
             f"{graph.shape[0]} nodes",
             "pass the graph that was clustered",
+            parameter="adjacency",
         )
     if graph is None and order == "degree":
         raise HaarPoolError(
-            'adjacency= together with order="degree"',
-            "no adjacency",
-            'pass the graph or use order="index"',
+            'of the graph, which sorts the nodes for the order "degree"',
+            "none",
+            "pass it, or {order}",
+            parameter="adjacency",
+            order="index",
         )
 
 
@@ -37,44 +40,48 @@ def checked_parents(parents: Any) -> tuple[Ints, ...]:
     """Check the parent vectors of a `Chain` and return read-only int64 copies of them."""
     vectors = list(parents) if hasattr(parents, "__iter__") else []
     if not vectors:
-        raise HaarPoolError(
-            "at least one parent vector", "none", "pass one vector of cluster ids per step"
-        )
+        expected, remedy = "as a list of vectors", "pass one vector of cluster ids per step"
+        raise HaarPoolError(expected, "none", remedy, parameter="parents")
     checked, children = list[Ints](), np.zeros(0, np.int64)
     for j, vector in enumerate(vectors):
-        parent = as_array(vector, f"parents[{j}]")
+        name = f"parents[{j}]"
+        parent = as_array(vector, name)
         if parent.ndim != 1 or parent.size == 0:
             raise HaarPoolError(
-                f"parents[{j}] as a vector with one cluster id per node",
+                "as a vector with one cluster id per node",
                 f"shape {parent.shape}",
                 "pass a list of one-dimensional arrays, none of them empty, one per step",
+                parameter=name,
             )
         if parent.dtype.kind not in "iu":
             raise HaarPoolError(
-                f"integer cluster ids in parents[{j}]",
+                "as integer cluster ids",
                 f"dtype {parent.dtype}",
                 "convert with .astype(int) if the values are whole numbers",
+                parameter=name,
             )
         if j > 0 and len(parent) != len(children):
             raise HaarPoolError(
-                f"parents[{j}] of length {len(children)}, the number of clusters of step {j - 1}",
+                f"of length {len(children)}, the number of clusters of step {j - 1}",
                 f"length {len(parent)}",
                 "give every cluster of the previous step one parent",
+                parameter=name,
             )
         smallest, largest = int(parent.min()), int(parent.max())
         if smallest < 0 or largest >= len(parent):
             raise HaarPoolError(
-                f"cluster ids in 0..{len(parent) - 1} in parents[{j}] (at most as many clusters "
-                "as nodes)",
+                f"with cluster ids in 0..{len(parent) - 1} (at most as many clusters as nodes)",
                 f"ids from {smallest} to {largest}",
                 _RENUMBER,
+                parameter=name,
             )
         children = np.bincount(parent)
         if children.min() == 0:
             raise HaarPoolError(
-                f"cluster ids without gaps in parents[{j}]",
+                "with cluster ids without gaps",
                 f"no node in cluster {children.argmin()} (largest id {largest})",
                 _RENUMBER,
+                parameter=name,
             )
         checked.append(read_only(parent.astype(np.int64)))  # a copy
     return tuple(checked)

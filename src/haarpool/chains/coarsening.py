@@ -163,17 +163,20 @@ def as_features(features: Any, size: int, recipe: Recipe) -> Floats:
     columns = as_array(features, "features")
     if columns.dtype.kind not in "biuf" or columns.ndim != 2 or len(columns) != size:
         raise HaarPoolError(
-            f"features of shape ({size}, d), real numbers, one row per node",
+            f"of shape ({size}, d), real numbers, one row per node",
             f"shape {columns.shape}, dtype {columns.dtype}",
             "pass a matrix with as many rows as the graph has nodes",
+            parameter="features",
         )
     if not np.isfinite(columns).all():
-        raise HaarPoolError("finite features", "NaN or infinity", "clean or drop these columns")
+        expected, remedy = "that are finite", "clean or drop these columns"
+        raise HaarPoolError(expected, "NaN or infinity", remedy, parameter="features")
     if not recipe.clustering.takes_features:
         raise HaarPoolError(
-            "a method that reads features",
-            f"method {recipe.clustering.name!r}",
+            "that reads features",
+            f"{recipe.clustering.name!r}",
             "leave {features} out, or pass for example {method}",
+            parameter="method",
             features=...,
             method="kmeans",
         )

@@ -188,6 +188,7 @@ def precompute(  # noqa: D417  # `build_chain` explains the others
         num_levels, ratio, top, method, seed, sizes, order, measure, symmetrize, options
     )
     check_jobs(n_jobs)
+    _check_arguments(dataset, features, cache)
     start = time.perf_counter()
     store = None
     if cache is not False and recipe.is_repeatable:
@@ -216,6 +217,20 @@ def precompute(  # noqa: D417  # `build_chain` explains the others
     return Chains(blocks, packed, recipe, len(packed) - cached, cached, seconds, used)
 
 
+def _check_arguments(dataset: Any, features: Any, cache: Any) -> None:
+    if not hasattr(dataset, "__iter__") and not hasattr(dataset, "__getitem__"):
+        expected, remedy = "as a list of graphs", "pass one graph to build_chain"
+        raise HaarPoolError(expected, type(dataset).__name__, remedy, parameter="dataset")
+    if features is not None and not hasattr(features, "__getitem__"):
+        expected = "as an array per graph, or the name of an attribute"
+        remedy = "pass a list of arrays, or for example {features}"
+        got = type(features).__name__
+        raise HaarPoolError(expected, got, remedy, parameter="features", features="x")
+    if not isinstance(cache, bool | str | PathLike):
+        expected, remedy = "as True, False or a folder", "pass {cache} to use none"
+        raise HaarPoolError(expected, f"{cache!r}", remedy, parameter="cache", cache=False)
+
+
 # ---------------------------------------------------------------------- reading
 
 
@@ -233,9 +248,8 @@ def _blocks(
         yield GraphBlock(batch, columns, _keys(batch, columns, recipe))
         first += len(graphs)
     if isinstance(features, Sequence) and not isinstance(features, str) and len(features) != first:
-        raise HaarPoolError(
-            f"features of {first} graphs", f"{len(features)}", "pass one array per graph"
-        )
+        expected, remedy = f"of {first} graphs", "pass one array per graph"
+        raise HaarPoolError(expected, f"{len(features)}", remedy, parameter="features")
 
 
 def _slices(dataset: Iterable[Any]) -> Iterator[Sequence[Any]]:
@@ -249,9 +263,8 @@ def _slices(dataset: Iterable[Any]) -> Iterator[Sequence[Any]]:
 
 def _features(given: Sequence[Any], first: int, batch: GraphBatch, recipe: Recipe) -> Floats:
     if len(given) != len(batch.sizes):
-        raise HaarPoolError(
-            "features of every graph", f"{first + len(given)}", "pass one array per graph"
-        )
+        expected, remedy = "of every graph", "pass one array per graph"
+        raise HaarPoolError(expected, f"{first + len(given)}", remedy, parameter="features")
     rows = []
     for i, (values, size) in enumerate(zip(given, batch.sizes, strict=True), start=first):
         try:
@@ -260,9 +273,10 @@ def _features(given: Sequence[Any], first: int, batch: GraphBatch, recipe: Recip
             raise error.located(f"in graph {i}") from None
     if len(widths := {columns.shape[1] for columns in rows}) > 1:
         raise HaarPoolError(
-            "features of the same width in all graphs",
+            "of the same width in all graphs",
             f"{sorted(widths)}",
             "fill in what is missing",
+            parameter="features",
         )
     return np.concatenate(rows)
 

@@ -115,4 +115,4 @@ def _unique_basis(space: Floats, count: int) -> Floats:
 
 def checked_modes(num_modes: int) -> int:
     """Check the number of eigenvectors per cluster."""
-    return whole_number("num_modes", num_modes, remedy="pass for example num_modes=2")
+    return whole_number("num_modes", num_modes, remedy="pass for example {num_modes}", num_modes=2)

@@ -74,9 +74,10 @@ class Recipe:
         given = zip(fields(cls)[1:-1], others, strict=True)
         if changed := [one.name for one, value in given if repr(value) != repr(one.default)]:
             raise HaarPoolError(
-                "a Recipe alone, or parameters one by one",
+                "as a Recipe alone, or parameters one by one",
                 f"a Recipe with {', '.join(changed)}",
                 "pass all parameters to Recipe",
+                parameter="num_levels",
             )
         return first
 
@@ -90,9 +91,10 @@ class Recipe:
         options = self.options or {}
         if not isinstance(options, Mapping):
             raise HaarPoolError(
-                "options as a mapping",
+                "as a mapping",
                 f"{options!r}",
                 "pass for example {options}",
+                parameter="options",
                 options={"n_init": 3},
             )
         assign("options", dict(options) or None)

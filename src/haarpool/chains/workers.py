@@ -147,9 +147,9 @@ def connected(backend: str | None, address: str | None) -> Iterator[None]:
 def _dask(address: str | None) -> Iterator[None]:
     distributed = import_extra("distributed", "dask")
     if address is None:
-        raise HaarPoolError(
-            "the address of a Dask scheduler", "none", "pass for example tcp://host:8786"
-        )
+        expected, remedy = "of a Dask scheduler", "pass for example {address}"
+        example = "tcp://host:8786"
+        raise HaarPoolError(expected, "none", remedy, parameter="address", address=example)
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=True)
     except (OSError, ValueError, TimeoutError) as error:
@@ -180,5 +180,6 @@ def _unreachable(name: str, address: str, error: Exception) -> HaarPoolError:
     return HaarPoolError(
         f"a {name} at {address}",
         f"no connection within {CONNECT_SECONDS} s ({reason})",
-        "start it, or check the address",
+        "start it, or check {address}",
+        address=...,
     )

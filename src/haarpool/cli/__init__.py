@@ -95,6 +95,6 @@ def _is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or failed
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    if issubclass(category, HaarPoolWarning):  # others are for developers
-        print_note(str(message))
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    if isinstance(message, HaarPoolWarning):  # others are for developers
+        print_note(message.in_words(shell_words))

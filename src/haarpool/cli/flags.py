@@ -72,17 +72,21 @@ def shell_words(name: str, value: Any = ...) -> str:
     Example:
         >>> shell_words("epochs"), shell_words("sizes", [4, 1]), shell_words("symmetrize", True)
         ('--epochs', '--sizes 4,1', '--symmetrize')
+        >>> shell_words("chain.ratio", 0.5), shell_words("options.n_init", 3)
+        ('--ratio 0.5', '--option n_init=3')
     """
     flags = _all_flags()
-    name, _, entry = name.partition(".")
-    if entry:
-        return f"{entry} of {flags[name]}"
-    if (name, value) == ("top", None):
+    own, _, entry = name.removeprefix("chain.").partition(".")  # parameters of a chain have flags
+    if (own, value) == ("top", None):
         return "--open"
-    if name not in flags:
+    if own not in flags:
         return python_words(name, value)
+    if entry and value is ...:
+        return f"{entry} of {flags[own]}"
+    if entry:
+        value = {entry: value}
     if isinstance(value, Mapping):
         value = [f"{key}={one}" for key, one in value.items()]
     if isinstance(value, list | tuple):
         value = ",".join(map(str, value))
-    return flags[name] if value is ... or value is True else f"{flags[name]} {value}"
+    return flags[own] if value is ... or value is True else f"{flags[own]} {value}"

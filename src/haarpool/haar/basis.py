@@ -141,5 +141,6 @@ def _check_nonzeros(chain: Chain, nonzeros: int, max_nonzeros: int) -> None:
             f"a basis of at most {max_nonzeros:,} non-zeros",
             f"{nonzeros:,} ({nonzeros * 12 / 1e9:.1f} GB) for {chain!r}, whose clusters are large",
             "use adjoint, compress and the other transforms, which do not form it; "
-            "build a chain with more levels; or increase max_nonzeros=",
+            "build a chain with more levels; or increase {max_nonzeros}",
+            max_nonzeros=...,
         )

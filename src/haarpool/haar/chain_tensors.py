@@ -117,16 +117,19 @@ class ChainTensors:
         other_types = sorted({type(chain).__name__ for chain in chains} - {"Chain"})
         if not chains or other_types:
             raise HaarPoolError(
-                "at least one chain, and only chains",
+                "as at least one chain, and only chains",
                 f"{other_types or 'none'}",
                 "pass a list of chains",
+                parameter="chains",
             )
         num_levels = {chain.num_levels for chain in chains}
         if len(num_levels) > 1:
             raise HaarPoolError(
-                "chains with the same number of levels in one plan",
+                "with the same number of levels in one plan",
                 f"chains with {sorted(num_levels)} levels",
-                "build all of them with the same num_levels",
+                "build all of them with the same {num_levels}",
+                parameter="chains",
+                num_levels=...,
             )
         parts = [chain_tensors(chain, edges=False) for chain in chains]
         return cls(concatenate(parts)).to(device or "cpu")

@@ -60,7 +60,8 @@ def join(chain: Chain | ChainTensors, parts: Sequence[Signal], level: int = 0) -
     """
     checked = [as_rows(chain, part) for part in parts]
     if not checked:
-        raise HaarPoolError("the parts that split returns", "none", "pass the complete list")
+        remedy = "pass the complete list"
+        raise HaarPoolError("as split returns them", "none", remedy, parameter="parts")
     tensors, _, back = checked[0]
     level = checked_level(level, tensors.num_levels, repr(tensors))
     part_rows = _part_rows(tensors, level)
@@ -69,9 +70,10 @@ def join(chain: Chain | ChainTensors, parts: Sequence[Signal], level: int = 0) -
     columns = {r.shape[:-2] + r.shape[-1:] for r in rows}
     if got != expected or len(columns) > 1:
         raise HaarPoolError(
-            f"parts with {expected} rows for level {level}",
+            f"with {expected} rows for level {level}",
             f"{got} rows" + " and different columns" * (len(columns) > 1),
             "pass the list that split returned for the same chain and level",
+            parameter="parts",
         )
     return back(torch.cat(rows, -2).index_select(-2, torch.cat(part_rows).argsort()))
 
@@ -134,7 +136,11 @@ def threshold(
     choice("mode", mode, ("hard", "soft"))
     if (keep is None) == (value is None):
         raise HaarPoolError(
-            "either keep= or value=", "both or none", "pass a number to keep, or a magnitude"
+            "either {keep} or {value}",
+            "both or none",
+            "pass a number to keep, or a magnitude",
+            keep=...,
+            value=...,
         )
     magnitude = rows.abs()
     if value is not None:
@@ -151,12 +157,12 @@ def threshold(
 
 def _number_to_keep(keep: float | None, sizes: Ints) -> Ints:
     """Return the number of coefficients to keep in each graph, shape (graphs,)."""
-    remedy = "pass a number such as keep=10, or a share such as keep=0.1"
+    remedy = "pass a number such as 10, or a share of the coefficients: {keep}"
     if isinstance(keep, Integral):
-        number = whole_number("keep", keep, 0, remedy=remedy)
+        number = whole_number("keep", keep, 0, remedy=remedy, keep=0.1)
         return np.minimum(sizes, min(number, int(sizes.max())))
     share = real_number(
-        "keep", keep, 0, 1, includes_minimum=False, includes_maximum=True, remedy=remedy
+        "keep", keep, 0, 1, includes_minimum=False, includes_maximum=True, remedy=remedy, keep=0.1
     )
     return np.asarray(np.minimum(sizes, np.ceil(share * sizes - 1e-9)), np.int64)
 

@@ -52,7 +52,8 @@ def algorithm1(chain: Chain, x: ArrayLike, level: int = 0) -> Floats:
         raise HaarPoolError(
             f"a real signal ({N[level]},) or ({N[level]}, d), one row per node of level {level}",
             f"shape {x.shape}, dtype {x.dtype}",
-            "check level= and that chain and signal belong to the same graph",
+            "check {level} and that chain and signal belong to the same graph",
+            level=...,
         )
     S, w = x.astype(np.float64).reshape(N[level], math.prod(x.shape[1:])), np.ones(N[level])
     result = np.empty((N[level + 1], S.shape[1]))

@@ -34,9 +34,10 @@ def tensors_of(chain: Chain | ChainTensors, device: torch.device) -> ChainTensor
         return chain
     if not isinstance(chain, Chain):
         raise HaarPoolError(
-            "a Chain or a TransformPlan",
+            "as a Chain or a TransformPlan",
             f"{type(chain).__name__}",
             "build one with build_chain, Chain.from_parents or TransformPlan.from_chains",
+            parameter="chain",
         )
     if torch.compiler.is_compiling():
         return ChainTensors(_tensors_as_constants(chain, device))
@@ -121,6 +122,7 @@ def checked_rows(chain: ChainTensors, rows: Tensor, level: int, above: int) -> i
         raise HaarPoolError(
             f"{expected} rows, one per node of level {level + above} of {chain!r}",
             f"{rows.shape[-2]}",
-            "check level= and that chain and signal belong to the same graph",
+            "check {level} and that chain and signal belong to the same graph",
+            level=...,
         )
     return level

@@ -62,6 +62,12 @@ def check_signal(x: Tensor | None, rows: int) -> None:
         raise HaarPoolError("real features", f"dtype {x.dtype}", "convert them with x.float()")
 
 
+def check_columns(x: Tensor, columns: int, remedy: str) -> None:
+    """Raise an error unless x has the shape (N, columns)."""
+    if x.ndim != 2 or x.shape[1] != columns:
+        raise HaarPoolError(f"x with {columns} columns", f"shape {tuple(x.shape)}", remedy)
+
+
 def missing_features() -> HaarPoolError:
     """Return the error for data whose x is `None`."""
     return HaarPoolError(

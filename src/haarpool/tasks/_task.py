@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from haarpool._modules import load_entry_points
 from haarpool._text import count
 from haarpool._types import Floats, Ints
 from haarpool._validate import choice
@@ -425,6 +426,8 @@ def find_task(name: str | None, num_targets: int = 1) -> Task | None:
     if name is None:
         return None
     plain = str(name) if isinstance(name, Task) else name
+    if isinstance(plain, str) and plain not in _TASKS:
+        load_entry_points("haarpool.tasks")
     task = _TASKS[choice("task", plain, task_names())]
     return _TASKS[task.of_several] if num_targets > 1 and task.of_several else task
 

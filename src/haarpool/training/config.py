@@ -163,9 +163,10 @@ class RunConfig:
     def _check_chain(self) -> None:
         if not isinstance(self.chain, Mapping):
             raise HaarPoolError(
-                "chain as a mapping of parameters",
+                "as a mapping of parameters",
                 f"{self.chain!r}",
                 "pass for example {chain}",
+                parameter="chain",
                 chain={"method": "matching"},
             )
         self.recipe()
@@ -186,11 +187,16 @@ class RunConfig:
             return None
         if fixed := {"num_levels", "top"} & set(self.chain):
             raise HaarPoolError(
-                "chain parameters besides num_levels and top, which the architecture sets",
+                "without num_levels and top, which the architecture sets",
                 ", ".join(sorted(fixed)),
-                "leave them out, or change arch",
+                "leave them out, or change {arch}",
+                parameter="chain",
+                arch=...,
             )
-        return Recipe(num_levels=arch.num_levels, top=arch.top, **with_options(self.chain))
+        try:
+            return Recipe(num_levels=arch.num_levels, top=arch.top, **with_options(self.chain))
+        except HaarPoolError as error:
+            raise error.inside("chain") from None
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings as plain values."""

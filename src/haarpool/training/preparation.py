@@ -17,6 +17,7 @@ from haarpool.data import AddHaarChain
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.pyg import graph_tensors
+from haarpool.errors import HaarPoolError
 from haarpool.haar.joining import JoinedTensors
 from haarpool.nn import Network
 from haarpool.training.minibatches import Minibatches
@@ -76,9 +77,12 @@ def prepare_minibatches(
     features = None
     if transform.recipe.clustering.takes_features:
         features = np.split(tensors["x"][0].numpy(), graphs.start[1:-1])
-    chains = precompute(
-        graphs.batch, transform.recipe, features=features, cache=cache, progress=progress
-    )
+    try:
+        chains = precompute(
+            graphs.batch, transform.recipe, features=features, cache=cache, progress=progress
+        )
+    except HaarPoolError as error:
+        raise error.inside("chain") from error
     state = sha256()
 
     def parts() -> Iterator[JoinedTensors]:

@@ -156,13 +156,14 @@ def start_run(
     """
     task, targets = check_labels(graphs)
 
-    def warn(text: str) -> None:
+    def warn(text: str, **values: Any) -> None:
         if group.is_main:
-            warnings.warn(text, HaarPoolWarning, stacklevel=3)
+            warnings.warn(HaarPoolWarning(text, **values), stacklevel=3)
 
     no_effect = config.monitor == "last" and config.epochs > config.patience != RunConfig.patience
     if no_effect:
-        warn("patience has no effect with monitor=last: all epochs are trained")
+        text = "{patience} has no effect with {monitor}: all epochs are trained"
+        warn(text, patience=..., monitor="last")
     if missing := int((~graphs.is_labelled).sum()):
         warn(f"{missing} of {len(graphs)} graphs of {graphs.name} have no label and are left out")
     if config.batch_size == 0:

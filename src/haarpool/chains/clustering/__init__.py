@@ -3,9 +3,7 @@
 Every module of this folder is imported, so a file with an `@register` adds a clustering.
 """
 
-from importlib import import_module
-
-from haarpool._modules import module_names
+from haarpool._modules import import_modules
 from haarpool.chains.clustering.batches import cluster
 from haarpool.chains.clustering.registry import (
     ClusteringFunction,
@@ -24,5 +22,4 @@ __all__ = [
     "register",
 ]
 
-for _name in module_names(__name__):
-    import_module(f"{__name__}.{_name}")
+import_modules(__name__)

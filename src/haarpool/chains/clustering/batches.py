@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -46,7 +48,10 @@ def cluster(
     graphs = np.flatnonzero((num_clusters > 1) & (num_clusters < batch.sizes))
     if (batched := method.batched) and len(graphs):
         number = num_clusters[graphs]
-        batch.fill(ids, graphs, lambda selected: batched(selected, number, seed=seed, **options))
+        with _naming(method, options):
+            batch.fill(
+                ids, graphs, lambda selected: batched(selected, number, seed=seed, **options)
+            )
         return numbered(ids)
     for g in graphs.tolist():
         rows = slice(batch.start[g], batch.start[g + 1])
@@ -65,24 +70,35 @@ def _cluster_graph(
     options: dict[str, Any],
 ) -> Ints:
     """Run a method on one graph; return (N,) ids in order of first members."""
-    try:
+    with _naming(method, options):
         # A copy, because a method may change its argument.
         result = method.function(adjacency.copy(), num_clusters, seed=seed, **options)
-    except (TypeError, ValueError) as error:
-        known = method.options
-        changed = {k: v for k, v in options.items() if k in known and repr(v) != repr(known[k])}
-        if isinstance(error, HaarPoolError) or not changed:
-            raise
-        reason = str(error).strip().partition("\n")[0]
-        raise HaarPoolError(
-            f"valid options of method {method.name!r}",
-            f"{changed} ({reason})",
-            "check the values",
-        ) from error
     ids = checked_ids(result, adjacency.shape[0], method)
     if ids.max() + 1 == len(ids):
         return matching(adjacency, num_clusters, seed=seed)
     return ids
+
+
+@contextmanager
+def _naming(method: ClusteringMethod, options: dict[str, Any]) -> Iterator[None]:
+    """Name the method in errors inside, and options that may be their cause."""
+    try:
+        yield
+    except HaarPoolError:
+        raise
+    except Exception as error:
+        known = method.options
+        changed = {k: v for k, v in options.items() if k in known and repr(v) != repr(known[k])}
+        if changed and isinstance(error, TypeError | ValueError):
+            reason = str(error).strip().partition("\n")[0]
+            raise HaarPoolError(
+                f"valid for method {method.name!r}",
+                f"{changed} ({reason})",
+                "check the values",
+                parameter="options",
+            ) from error
+        error.add_note(f"This is an error of the clustering method {method.name!r}.")
+        raise
 
 
 def checked_ids(result: Any, size: int, method: ClusteringMethod) -> Ints:

@@ -12,7 +12,6 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from haarpool._types import Ints
-from haarpool._validate import real_number
 from haarpool.chains.adjacency import without_self_loops
 from haarpool.chains.clustering.packing import packed
 from haarpool.chains.clustering.registry import register
@@ -23,7 +22,7 @@ SMALLEST = 1e-12
 LEIDEN_ROUNDS = 10  # more do not raise the modularity of molecules and proteins
 
 
-@register("louvain", version="1")
+@register("louvain", version="1", limits={"resolution": (0, None)})
 def louvain(
     adjacency: sparse.csr_array, num_clusters: int, *, seed: int, resolution: float = 1.0
 ) -> Ints:
@@ -31,7 +30,6 @@ def louvain(
 
     `seed` decides the order in which nodes are visited. A larger `resolution` gives more clusters.
     """
-    resolution = _checked_resolution(resolution)
     graph = without_self_loops(adjacency)
     if not graph.nnz:  # modularity would divide by a total weight of zero
         return np.arange(graph.shape[0])
@@ -45,7 +43,7 @@ def louvain(
     return np.asarray(method.fit_predict(_normalised(graph)), np.int64)
 
 
-@register("leiden", version="1")
+@register("leiden", version="1", limits={"resolution": (0, None)})
 def leiden(
     adjacency: sparse.csr_array, num_clusters: int, *, seed: int, resolution: float = 1.0
 ) -> Ints:
@@ -53,7 +51,6 @@ def leiden(
 
     A larger `resolution` gives more clusters. Isolated nodes are singletons.
     """
-    resolution = _checked_resolution(resolution)
     graph = without_self_loops(adjacency)
     size = graph.shape[0]
     labels: Ints = size + np.arange(size)  # of nodes without edges, which the library does not get
@@ -89,11 +86,6 @@ def paris(adjacency: sparse.csr_array, num_clusters: int, *, seed: int) -> Ints:
     graph += sparse.csr_matrix((np.ones(len(isolated)), (isolated, isolated)), shape=graph.shape)
     tree = import_extra("sknetwork.hierarchy", "cluster").Paris(reorder=False).fit_predict(graph)
     return _first_merges(tree, size - num_clusters)
-
-
-def _checked_resolution(resolution: float) -> float:
-    remedy = "pass for example 1.0, the usual modularity"
-    return real_number("resolution", resolution, includes_minimum=False, remedy=remedy)
 
 
 def _first_merges(tree: NDArray[np.float64], count: int) -> Ints:

@@ -32,7 +32,7 @@ DIGITS = 6  # k-means squares differences, so half of the 16 digits count, less 
 SLACK = 1e-6  # so that rounding does not decide whether two points are near
 
 
-@register("kmeans", version="1")
+@register("kmeans", version="1", limits={"n_init": (1, None)})
 def kmeans(
     adjacency: sparse.csr_array,
     num_clusters: int,
@@ -59,7 +59,7 @@ def kmeans(
     return np.asarray(method.fit_predict(points), np.int64)
 
 
-@register("spectral-kmeans", version="1")
+@register("spectral-kmeans", version="1", limits={"n_init": (1, None)})
 def spectral_kmeans(
     adjacency: sparse.csr_array, num_clusters: int, *, seed: int, n_init: int = 10
 ) -> Ints:
@@ -142,7 +142,7 @@ def optics(
     return _within_components(labels, adjacency, features)
 
 
-@register("hdbscan", version="1")
+@register("hdbscan", version="1", limits={"min_cluster_size": (2, None)})
 def hdbscan(
     adjacency: sparse.csr_array,
     num_clusters: int,

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
+from haarpool._modules import load_entry_points
+from haarpool._text import shorten
 from haarpool._types import Ints
+from haarpool._validate import choice, like_default, similar
 from haarpool.errors import HaarPoolError
 
+ENTRY_POINTS = "haarpool.clusterings"
+
 ClusteringFunction = Callable[..., ArrayLike]
+Limits = Mapping[str, tuple[Any, ...]]
 Function = TypeVar("Function", bound=ClusteringFunction)
 
 
@@ -31,12 +37,14 @@ class ClusteringMethod:
         version: Version of its code. Cached chains of another version are not used.
         batched: The same for all graphs of a batch, if that is faster:
             `f(batch, num_clusters, *, seed, ...)`; ids of a graph count from its first node.
+        limits: Smallest and largest values of options, see `register`.
     """
 
     name: str
     function: ClusteringFunction
     version: str | None = None
     batched: Callable[..., Ints] | None = None
+    limits: Limits = field(default_factory=dict, hash=False)
 
     @property
     def summary(self) -> str:
@@ -63,12 +71,21 @@ class ClusteringMethod:
         """Whether it uses node features."""
         return "features" in self.keywords
 
+    def check_option(self, option: str, value: Any) -> None:
+        """Raise an error unless a value has the type of the option and is within its limits."""
+        name, default = f"options.{option}", self.options[option]
+        like_default(name, value, default, self.limits.get(option))
+
 
 _METHODS: dict[str, ClusteringMethod] = {}
 
 
 def register(
-    name: str, *, version: str | None = None, batched: Callable[..., Ints] | None = None
+    name: str,
+    *,
+    version: str | None = None,
+    batched: Callable[..., Ints] | None = None,
+    limits: Limits | None = None,
 ) -> Callable[[Function], Function]:
     """Return a decorator that registers a clustering.
 
@@ -77,6 +94,8 @@ def register(
         version: Version of its code; change it with the code. Chains are cached only for methods
             with a version, and a cached chain is used only for the same version.
         batched: The same for all graphs of a batch, if that is faster, see `ClusteringMethod`.
+        limits: Smallest and largest values of options, `None` for no largest one; those of a real
+            number are excluded. The choices of a text.
 
     Example:
         >>> @register("halves", version="1")
@@ -98,10 +117,31 @@ def register(
             raise HaarPoolError(
                 "an unused name for a clustering", f"{name!r}", "choose another name"
             )
-        _METHODS[name] = ClusteringMethod(name, function, version, batched)
+        method = ClusteringMethod(name, function, version, batched, limits or {})
+        _check_defaults(method)
+        _METHODS[name] = method
         return function
 
     return add
+
+
+def _check_defaults(method: ClusteringMethod) -> None:
+    """Raise an error if an option has no default, or limits belong to no option."""
+    function = getattr(method.function, "__qualname__", method.name)
+    for option, default in method.options.items():
+        if default is inspect.Parameter.empty:
+            raise HaarPoolError(
+                f"a default of the option {option!r} of {function}",
+                "none",
+                f"write for example {option}=1 in its parameters",
+            )
+        method.check_option(option, default)
+    if unknown := sorted(method.limits.keys() - method.options):
+        raise HaarPoolError(
+            f"limits of options of {function}: {shorten([*method.options]) or 'none'}",
+            ", ".join(unknown),
+            "check the spelling",
+        )
 
 
 def clusterings() -> dict[str, str]:
@@ -111,6 +151,7 @@ def clusterings() -> dict[str, str]:
         >>> clusterings()["matching"]
         'Heavy-edge matching in linear time, for graphs of any size'
     """
+    load_entry_points(ENTRY_POINTS)
     return {name: method.summary for name, method in sorted(_METHODS.items())}
 
 
@@ -120,34 +161,36 @@ def find_method(method: str | ClusteringFunction, options: Mapping[str, Any]) ->
         name = getattr(method, "__name__", type(method).__name__)
         registered = (known for known in _METHODS.values() if known.function is method)
         result = next(registered, ClusteringMethod(name, method))
-    elif isinstance(method, str) and method in _METHODS:
-        result = _METHODS[method]
     else:
-        raise HaarPoolError(
-            f"a clustering method out of {sorted(_METHODS)}",
-            f"{method!r}",
-            "choose one of these, or add your own with `register`",
-        )
+        if isinstance(method, str) and method not in _METHODS:
+            load_entry_points(ENTRY_POINTS)
+        remedy = "choose one of these, or add your own with `register`"
+        result = _METHODS[choice("method", method, sorted(_METHODS), remedy=remedy)]
     if "seed" not in result.keywords:
         raise HaarPoolError(
-            "a clustering f(adjacency, num_clusters, *, seed)",
+            "as a function f(adjacency, num_clusters, *, seed)",
             f"{result.name}, which takes no seed",
             "add the parameter; options come after it",
+            parameter="method",
         )
-    for name in options:
+    for name, value in options.items():
         if name not in result.options:
+            close = similar(name, [*result.options])
             raise HaarPoolError(
-                f"parameters of a chain, or options of method {result.name!r}: "
-                f"{list(result.options) or 'none'}",
-                f"{name}={options[name]!r}",
-                "check the spelling",
+                f"for method {result.name!r} ({shorten([*result.options]) or 'it has none'}), "
+                "or parameters of a chain",
+                f"{name}={value!r}",
+                f"did you mean {close}?" if close else "check the spelling",
+                parameter="options",
             )
+        result.check_option(name, value)
     for name, default in result.options.items():
         if default is inspect.Parameter.empty and name not in options:
             raise HaarPoolError(
-                f"option {name!r} of method {result.name!r}",
+                f"with {name!r}, which method {result.name!r} requires",
                 "none",
                 "pass {options}",
+                parameter="options",
                 options={name: ...},
             )
     return result

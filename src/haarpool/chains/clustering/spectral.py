@@ -25,7 +25,6 @@ from scipy.linalg import lapack
 from scipy.sparse import csgraph
 
 from haarpool._types import Floats, Ints
-from haarpool._validate import choice
 from haarpool.chains.adjacency import from_edges
 from haarpool.chains.clustering.lanczos import (
     BY_STRUCTURE,
@@ -46,7 +45,6 @@ def spectral_batch(
     batch: GraphBatch, num_clusters: Ints, *, seed: int, by_size: bool = True
 ) -> Ints:
     """Run `spectral` on all graphs of a batch; ids of a graph count from its first node."""
-    choice("by_size", by_size, (True, False))
     if batch.dense is not None:  # faster than in a batch and with the same result
         return _solve_one(batch.dense, int(num_clusters[0]), by_size)
     labels = np.empty(batch.start[-1], np.int64)

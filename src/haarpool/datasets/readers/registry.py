@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from haarpool._modules import also_in_packages
 from haarpool.errors import HaarPoolError
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ def find_by_suffix(path: Path) -> Reader | None:
     return max(ends, key=lambda end: len(end[0]))[1] if ends else None
 
 
+@also_in_packages("haarpool.readers")
 def find_by_name(name: str) -> tuple[Reader, str] | None:
     """Return the reader of a named dataset and the name as published; None if it is unknown.
 

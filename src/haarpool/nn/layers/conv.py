@@ -9,7 +9,7 @@ from haarpool._validate import whole_number
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import ChainTensors
 from haarpool.haar.operators import synthesis
-from haarpool.nn.inputs import Tensors, chains_of, check_signal
+from haarpool.nn.inputs import Tensors, chains_of, check_columns, check_signal
 from haarpool.nn.layers.pooling import detail_part
 
 
@@ -88,12 +88,7 @@ class HaarConv(torch.nn.Module):
 
     def _check(self, x: Tensor, chain: ChainTensors) -> None:
         check_signal(x, chain.size(self.level))
-        if x.shape[1] != self.in_channels:
-            raise HaarPoolError(
-                f"x with {self.in_channels} columns",
-                f"shape {tuple(x.shape)}",
-                "pass the number of columns as in_channels",
-            )
+        check_columns(x, self.in_channels, "pass the number of columns as in_channels")
         if chain.num_levels > self.num_levels:
             raise HaarPoolError(
                 f"data with a chain of {self.num_levels} levels",

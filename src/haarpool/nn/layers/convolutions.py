@@ -16,10 +16,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 from torch_geometric.nn import MLP, ChebConv, GATConv, GCNConv, GINConv, SAGEConv
-from torch_geometric.utils import scatter
 
 from haarpool.nn.layers.dense_batch import safe_divisor
-from haarpool.nn.layers.masked import batch_norm
+from haarpool.nn.layers.masked import masked_norm
 from haarpool.nn.layers.state import Edges
 from haarpool.nn.strings.registry import layer
 
@@ -39,10 +38,10 @@ class WeightedGCN(GCNConv):  # type: ignore[misc]  # PyG has no types
     def forward(self, x: Tensor, edges: Edges) -> Tensor:
         """Convolve features x (N, in_channels) to (N, out_channels)."""
         if edges.neighbours is not None:
-            scale = (1 + edges.neighbours.total_weight(x)).pow(-0.5)
+            scale = (1 + edges.total_weight(x)).pow(-0.5)
             scale = scale.masked_fill(scale.isinf(), 0)
             x = scale * self.lin(x)
-            convolved: Tensor = scale * (edges.neighbours.sum(x) + x) + self.bias
+            convolved: Tensor = scale * (edges.sum(x) + x) + self.bias
             return convolved
         loops = torch.arange(x.shape[0], device=x.device).expand(2, -1)
         weight = torch.cat([edges.weights(x), x.new_ones(x.shape[0])])
@@ -63,12 +62,7 @@ class MeanGCN(WeightedGCN):
     def forward(self, x: Tensor, edges: Edges) -> Tensor:
         """Convolve features x (N, in_channels) to (N, out_channels)."""
         x = self.lin(x)
-        if edges.neighbours is not None:
-            total, mass = edges.neighbours.sum(x), edges.neighbours.total_weight(x, absolute=True)
-        else:
-            weight, (source, target) = edges.weights(x), edges.edge_index
-            total = scatter(weight[:, None] * x[source], target, 0, x.shape[0], "sum")
-            mass = scatter(weight.abs(), target, 0, x.shape[0], "sum")[:, None]
+        total, mass = edges.sum(x), edges.total_weight(x, absolute=True)
         mean: Tensor = (total + x) / (1 + mass) + self.bias
         return mean
 
@@ -92,24 +86,12 @@ class WeightedGIN(GINConv):  # type: ignore[misc]
 
     def forward(self, x: Tensor, edges: Edges) -> Tensor:
         """Convolve features x (N, in_channels) to (N, out_channels)."""
-        if edges.neighbours is not None:
-            total = edges.neighbours.sum(x)
-        else:
-            # propagate_type: (x: OptPairTensor, weight: Tensor)
-            total = self.propagate(edges.edge_index, x=(x, x), weight=edges.weights(x))
-        total = total + (1 + self.eps) * x
-        if edges.num_real is None:
-            result: Tensor = self.nn(total)
-            return result
+        hidden: Tensor = edges.sum(x) + (1 + self.eps) * x
         for linear, norm in zip_longest(self.nn.lins, self.nn.norms):
-            total = linear(total)
+            hidden = linear(hidden)
             if norm is not None:
-                total = batch_norm(norm.module, total, edges.num_real).relu()
-        return total
-
-    def message(self, x_j: Tensor, weight: Tensor) -> Tensor:
-        """Return the weighted features of neighbours."""
-        return weight[:, None] * x_j
+                hidden = masked_norm(norm, hidden, edges.num_real).relu()
+        return hidden
 
 
 @layer("GINB", kind="convolution", static=True)
@@ -132,21 +114,14 @@ class WeightedSAGE(SAGEConv):  # type: ignore[misc]
     def forward(self, x: Tensor, edges: Edges) -> Tensor:
         """Convolve features x (N, in_channels) to (N, out_channels)."""
         # Absolute values, because a sum of negative and positive weights may be zero.
+        total = safe_divisor(edges.total_weight(x, absolute=True))
         if edges.neighbours is not None:
-            total = edges.neighbours.total_weight(x, absolute=True)
-            mean = edges.neighbours.sum(x) / safe_divisor(total)
+            mean = edges.sum(x) / total
         else:
-            weight, target = edges.weights(x), edges.edge_index[1]
-            total = scatter(weight.abs(), target, dim_size=x.shape[0], reduce="sum")
-            share = weight / safe_divisor(total)[target]
-            # propagate_type: (x: OptPairTensor, weight: Tensor)
-            mean = self.propagate(edges.edge_index, x=(x, x), weight=share)
+            share = edges.weights(x) / total[edges.edge_index[1], 0]
+            mean = edges._replace(edge_weight=share).sum(x)
         result: Tensor = self.lin_l(mean) + self.lin_r(x)
         return result
-
-    def message(self, x_j: Tensor, weight: Tensor) -> Tensor:
-        """Return the weighted features of neighbours."""
-        return weight[:, None] * x_j
 
 
 @layer("GAT", kind="convolution", compiles=True, exports=True)

@@ -63,18 +63,9 @@ class DensePooling(nn.Module):
 def to_dense(
     x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Convert a minibatch to dense tensors.
+    """Convert a minibatch to features (B, n, d), adjacency (B, n, n) and a mask (B, n) of nodes.
 
     Reads the number of nodes of the largest graph, so the host waits for the device.
-
-    Args:
-        x: (N, d) node features.
-        edge_index: (2, E) edges.
-        edge_weight: (E,) edge weights; `None` for ones.
-        batch: (N,) graph of each node, sorted; `None` for one graph.
-
-    Returns:
-        (B, n, d) features, (B, n, n) adjacency, (B, n) mask of rows that are nodes.
     """
     batch = edge_index.new_zeros(len(x)) if batch is None else batch
     if not bool((batch[1:] >= batch[:-1]).all()):

@@ -47,13 +47,7 @@ class SortConvolution(nn.Module):
         self.second.reset_parameters()
 
     def forward(self, x: Tensor, batch: Tensor, dim_size: int) -> Tensor:
-        """Return one row per graph.
-
-        Args:
-            x: (N, in_channels) node features.
-            batch: (N,) graph of each node, sorted.
-            dim_size: Number of graphs.
-        """
+        """Return one row for each of `dim_size` graphs; the batch vector is sorted."""
         nodes = self.sort(x, batch, dim_size=dim_size).view(dim_size, -1, x.shape[-1])
         hidden = max_pool1d(self.first(nodes.mT).relu(), 2)
         result: Tensor = self.second(hidden).relu().flatten(1)

@@ -40,14 +40,7 @@ class FastEdgePooling(EdgePooling):  # type: ignore[misc]  # PyG has no types
     def forward(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, batch: Tensor
     ) -> PoolingOutput:
-        """Pool a minibatch.
-
-        Args:
-            x: (N, in_channels) node features.
-            edge_index: (2, E) edges.
-            edge_weight: (E,) edge weights, which are ignored.
-            batch: (N,) graph of each node.
-        """
+        """Pool a minibatch; edge weights are ignored."""
         x, edges, batch, _ = super().forward(x, edge_index, batch)
         # PyG sorts nodes by score; other layers expect them graph by graph.
         order = batch.argsort(stable=True)
@@ -56,17 +49,7 @@ class FastEdgePooling(EdgePooling):  # type: ignore[misc]  # PyG has no types
     def _merge_edges(
         self, x: Tensor, edge_index: Tensor, batch: Tensor, edge_score: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, UnpoolInfo]:
-        """Contract edges; PyG's forward pass calls this with the scores.
-
-        Args:
-            x: (N, d) node features.
-            edge_index: (2, E) edges.
-            batch: (N,) graph of each node.
-            edge_score: (E,) scores.
-
-        Returns:
-            Features, edges and graphs of the clusters, and what `unpool` needs.
-        """
+        """Return the coarse graphs, and what `unpool` needs; PyG's forward pass calls this."""
         # The same sort as PyG's, on the CPU: a GPU takes equal scores in another order.
         order = torch.argsort(edge_score.detach().cpu(), descending=True)
         source, target = edge_index.cpu()[:, order].numpy()
@@ -83,11 +66,6 @@ class FastEdgePooling(EdgePooling):  # type: ignore[misc]  # PyG has no types
 
 def contract(source: Ints, target: Ints, num_nodes: int) -> tuple[Ints, Ints]:
     """Contract edges in their order, unless one of their nodes is already contracted.
-
-    Args:
-        source: (E,) first node of each edge.
-        target: (E,) second node of each edge.
-        num_nodes: Number of nodes.
 
     Returns:
         (N,) cluster of each node: contracted edges come first, then the other nodes; and the

@@ -17,9 +17,6 @@ from haarpool.nn.strings.registry import layer
 class Readout(torch.nn.Module):
     """A global readout.
 
-    Args:
-        in_channels: Number of columns of its input.
-
     Attributes:
         out_channels: Number of columns of its rows.
         aggregation: A module that is called like an aggregation of PyG, or `None`.

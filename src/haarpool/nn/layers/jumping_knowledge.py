@@ -18,9 +18,6 @@ class JumpingKnowledge(torch.nn.Module):
 
     Xu, Li, Tian, Sonobe, Kawarabayashi, Jegelka, "Representation Learning on Graphs with Jumping
     Knowledge Networks", ICML 2018.
-
-    Args:
-        convolutions: The convolutions, each of which reads the output of the one before.
     """
 
     def __init__(self, convolutions: Iterable[torch.nn.Module]) -> None:

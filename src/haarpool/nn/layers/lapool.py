@@ -69,9 +69,8 @@ class LaPool(DensePooling):
     ) -> None:
         super().__init__()
         self.in_channels = whole_number("in_channels", in_channels)
-        self.out_channels = self.in_channels
-        if out_channels is not None:
-            self.out_channels = whole_number("out_channels", out_channels)
+        out_channels = self.in_channels if out_channels is None else out_channels
+        self.out_channels = whole_number("out_channels", out_channels)
         self.num_clusters = num_clusters
         if num_clusters is not None:
             self.num_clusters = whole_number("num_clusters", num_clusters)
@@ -92,16 +91,7 @@ class LaPool(DensePooling):
         return to_sparse(self.update(c.mT @ x).relu(), coarse, is_cluster)
 
     def assign(self, x: Tensor, adj: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Assign the nodes of a dense batch to clusters.
-
-        Args:
-            x: (B, n, in_channels) node features.
-            adj: (B, n, n) adjacency.
-            mask: (B, n) mask of rows that are nodes.
-
-        Returns:
-            (B, n, m) assignment, and (B, m) mask of columns that are clusters.
-        """
+        """Return the assignment (B, n, m), and the mask (B, m) of columns that are clusters."""
         is_centroid = self.centroids(x.detach(), adj.detach(), mask)
         num_centroids = is_centroid.sum(1)
         m = int(num_centroids.max())
@@ -126,7 +116,7 @@ class LaPool(DensePooling):
         return c * mask[..., None], is_cluster
 
     def centroids(self, x: Tensor, adj: Tensor, mask: Tensor) -> Tensor:
-        """Return the mask of centroids, (B, n), of a dense batch; arguments as in `assign`."""
+        """Return the mask of centroids, (B, n), of a dense batch."""
         degree = adj.sum(-1)
         s: Tensor = torch.linalg.vector_norm(degree[..., None] * x - adj @ x, dim=-1)
         # Rank by descending s, then by row: a strict order, so every component has a first node.

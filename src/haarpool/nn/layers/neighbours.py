@@ -65,16 +65,11 @@ class Neighbours(NamedTuple):
         source = Rows(self.incoming.row)
         return gather_sum(x, source, Rows(self.by_source, self.outgoing.start))
 
-    def sum_edges(self, y: Tensor, target: Tensor) -> Tensor:
-        """Return (N, d) the weighted sum of y (E, d) over the incoming edges of each node.
-
-        Args:
-            y: (E, d) features of edges.
-            target: (E,) target of each edge.
-        """
+    def sum_messages(self, messages: Tensor, target: Tensor) -> Tensor:
+        """Return (N, d) the weighted sum of messages (E, d), by the target (E,) of each edge."""
         rows = self.incoming
-        edges = torch.arange(y.shape[0], device=y.device, dtype=rows.row.dtype)
-        return gather_sum(y, rows._replace(row=edges), Rows(target, None, rows.weight))
+        edges = torch.arange(messages.shape[0], device=messages.device, dtype=rows.row.dtype)
+        return gather_sum(messages, rows._replace(row=edges), Rows(target, None, rows.weight))
 
     def total_weight(self, like: Tensor, *, absolute: bool = False) -> Tensor:
         """Return (N, 1) the sum of the weights of the incoming edges of each node.
@@ -103,14 +98,7 @@ class DenseNeighbours(NamedTuple):
     def of_clusters(
         cls, edges: Tensor, weight: Tensor, num_rows: int, size: int
     ) -> DenseNeighbours:
-        """Return the matrices of graphs of clusters.
-
-        Args:
-            edges: (2, E) edges, each at most once.
-            weight: (E,) their weights.
-            num_rows: Number of clusters of all graphs.
-            size: m, clusters of each graph.
-        """
+        """Return the matrices of graphs of m = size nodes, num_rows in all; edges occur once."""
         source, target = edges
         entries = weight.new_zeros(num_rows * size)
         entries = entries.index_put((source * size + target % size,), weight)
@@ -122,11 +110,6 @@ class DenseNeighbours(NamedTuple):
         return (self.adjacency.mT.to(x.dtype) @ rows).flatten(0, 1)
 
     def total_weight(self, like: Tensor, *, absolute: bool = False) -> Tensor:
-        """Return (N, 1) the sum of the weights of the incoming edges of each node.
-
-        Args:
-            like: (N, d) features, for the type of the result.
-            absolute: Sum absolute values.
-        """
+        """Return (N, 1) the sum of the weights of the incoming edges, see `Neighbours`."""
         weights = self.adjacency.abs() if absolute else self.adjacency
         return weights.sum(1).view(-1, 1).to(like.dtype)

@@ -90,20 +90,13 @@ class HaarPooling(torch.nn.Module):
         else:
             z = analysis(chain, x, level, skip=True, single=vertex)
         if self.details == "energy":
-            details = detail_energy(x, chain, level)
+            rest = detail_part(widened(x), chain, level)[1]  # squares of float16 could overflow
+            details = sum_members(chain, rest.square(), level)
         return PoolingOutput(z, *chain.coarse_graph(level + 1, x.dtype), details)
 
     def __repr__(self) -> str:
         details = f", details={self.details!r}" * (self.details is not None)
         return f"HaarPooling(level={self.level}, domain={self.domain!r}{details})"
-
-
-def detail_energy(x: Tensor, chain: ChainTensors, level: int) -> Tensor:
-    """Compute Σ d² over the details of each cluster: (N_j, d) -> (N_{j+1}, d).
-
-    In float32 for bfloat16 and float16, where squares could overflow.
-    """
-    return sum_members(chain, detail_part(widened(x), chain, level)[1].square(), level)
 
 
 def detail_part(x: Tensor, chain: ChainTensors, level: int) -> tuple[Tensor, Tensor]:

@@ -6,10 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import Linear
 from torch_geometric.nn import BatchNorm
-from torch_geometric.utils import scatter
 
 from haarpool.nn.layers.masked import masked_norm
-from haarpool.nn.layers.neighbours import Neighbours
 from haarpool.nn.layers.state import Edges
 
 # Where all nodes are alike, a norm multiplies gradients by 1/sqrt(EPSILON), and there are dozens of
@@ -52,13 +50,7 @@ class ResidualConvolution(torch.nn.Module):
                 layer.reset_parameters()
 
     def forward(self, x: Tensor, edges: Edges, edge_attr: Tensor | None = None) -> Tensor:
-        """Convolve features x (N, width).
-
-        Args:
-            x: (N, width) features.
-            edges: The edges.
-            edge_attr: (E, edge_channels) features of the edges, or `None`.
-        """
+        """Convolve features x (N, width), with edge_attr (E, edge_channels) or `None`."""
         if x.requires_grad and x.dtype != torch.float16:  # whose largest number is 65,504
             x.register_hook(_bound)  # type: ignore[no-untyped-call]
         total = (1 + self.eps) * x + self._messages(x, edges, edge_attr)
@@ -68,17 +60,9 @@ class ResidualConvolution(torch.nn.Module):
 
     def _messages(self, x: Tensor, edges: Edges, edge_attr: Tensor | None) -> Tensor:
         if self.edge is not None:
-            return self._edge_messages(x, edges, self.edge(edge_attr))
-        return normalized_sum(x, edges) if self.normalize else _weighted_sum(x, edges)
-
-    def _edge_messages(self, x: Tensor, edges: Edges, features: Tensor) -> Tensor:
-        source, target = edges.edge_index
-        if isinstance(edges.neighbours, Neighbours):
-            messages = (edges.neighbours.at_source(x) + features).relu()
-            return edges.neighbours.sum_edges(messages, target)
-        messages = edges.weights(x)[:, None] * (x[source] + features).relu()
-        summed: Tensor = scatter(messages, target, 0, x.shape[0], "sum")
-        return summed
+            messages = (edges.at_source(x) + self.edge(edge_attr)).relu()
+            return edges.sum_messages(messages, x.shape[0])
+        return normalized_sum(x, edges) if self.normalize else edges.sum(x)
 
 
 def _bound(gradient: Tensor) -> Tensor:
@@ -88,15 +72,6 @@ def _bound(gradient: Tensor) -> Tensor:
 
 def normalized_sum(x: Tensor, edges: Edges) -> Tensor:
     """Return the sum over incoming edges with weights w_uv / sqrt(deg u · deg v)."""
-    degree = _weighted_sum(x.new_ones(x.shape[0], 1), edges)
+    degree = edges.sum(x.new_ones(x.shape[0], 1))
     scale = torch.where(degree > 0, degree, 1).rsqrt()
-    return scale * _weighted_sum(scale * x, edges)
-
-
-def _weighted_sum(x: Tensor, edges: Edges) -> Tensor:
-    """Return the weighted sum over the incoming edges of each node."""
-    if edges.neighbours is not None:
-        return edges.neighbours.sum(x)
-    source, target = edges.edge_index
-    summed: Tensor = scatter(edges.weights(x)[:, None] * x[source], target, 0, x.shape[0], "sum")
-    return summed
+    return scale * edges.sum(scale * x)

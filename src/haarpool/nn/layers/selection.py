@@ -43,14 +43,7 @@ class SAGPool(SAGPooling):  # type: ignore[misc]  # PyG has no types
         edge_weight: Tensor | None = None,
         batch: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor | None, Tensor, Tensor, Tensor]:
-        """Return features, edges, weights and graphs of the nodes, their numbers and scores.
-
-        Args:
-            x: (N, in_channels) node features.
-            edge_index: (2, E) edges.
-            edge_weight: (E,) weights of the edges, or `None`.
-            batch: (N,) graph of each node, or `None` for one graph.
-        """
+        """Return features, edges, weights and graphs of the nodes, their numbers and scores."""
         if batch is None:
             batch = edge_index.new_zeros(x.shape[0])
         chosen = self.select(self.gnn(x, edge_index, edge_weight), batch)

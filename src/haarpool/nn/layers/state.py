@@ -35,6 +35,36 @@ class Edges(NamedTuple):
             return x.new_ones(self.edge_index.shape[1])
         return self.edge_weight
 
+    def sum(self, x: Tensor) -> Tensor:
+        """Return (N, d) the weighted sum of x (N, d) over the incoming edges of each node."""
+        if self.neighbours is not None:
+            return self.neighbours.sum(x)
+        return self.sum_messages(self.at_source(x), x.shape[0])
+
+    def total_weight(self, like: Tensor, *, absolute: bool = False) -> Tensor:
+        """Return (N, 1) the sum of the weights of the incoming edges, see `Neighbours`."""
+        if self.neighbours is not None:
+            return self.neighbours.total_weight(like, absolute=absolute)
+        weight = self.weights(like).abs() if absolute else self.weights(like)
+        total: Tensor = scatter(weight, self.edge_index[1], 0, like.shape[0], "sum")[:, None]
+        return total
+
+    def at_source(self, x: Tensor) -> Tensor:
+        """Return (E, d) the features of the source of each edge."""
+        if isinstance(self.neighbours, Neighbours):
+            return self.neighbours.at_source(x)
+        return x.index_select(0, self.edge_index[0])
+
+    def sum_messages(self, messages: Tensor, num_nodes: int) -> Tensor:
+        """Return (N, d) the weighted sum of messages (E, d) over the incoming edges."""
+        target = self.edge_index[1]
+        if isinstance(self.neighbours, Neighbours):
+            return self.neighbours.sum_messages(messages, target)
+        if self.edge_weight is not None:
+            messages = self.edge_weight[:, None] * messages
+        summed: Tensor = scatter(messages, target, 0, num_nodes, "sum")
+        return summed
+
 
 class LayerState(NamedTuple):
     """The graphs of a minibatch between two stages.
@@ -61,13 +91,7 @@ class LayerState(NamedTuple):
 
     @classmethod
     def of_input(cls, x: Tensor, data: Tensors, *, padded: bool = False) -> LayerState:
-        """Return the input graphs.
-
-        Args:
-            x: (N, d) features that take the place of `data["x"]`.
-            data: The tensors of a batch.
-            padded: True if the last graph only fills up the minibatch.
-        """
+        """Return the input graphs, with features x (N, d) in the place of `data["x"]`."""
         edges = data["edge_index"]
         weight = data["edge_weight"].to(x.dtype) if "edge_weight" in data else None
         return cls(

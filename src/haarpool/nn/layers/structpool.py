@@ -72,9 +72,8 @@ class StructPool(DensePooling):
         self.num_clusters = whole_number("num_clusters", num_clusters)
         self.num_iterations = whole_number("num_iterations", num_iterations, minimum=0)
         self.hops = None if hops is None else whole_number("hops", hops, minimum=0)
-        self.hidden_channels = tuple(
-            whole_number("hidden_channels", width) for width in hidden_channels
-        )
+        hidden = (whole_number("hidden_channels", width) for width in hidden_channels)
+        self.hidden_channels = tuple(hidden)
         widths = [self.in_channels, *self.hidden_channels, self.num_clusters]
         self.unary = nn.ModuleList(map(nn.Linear, widths[:-1], widths[1:]))
         self.compatibility = nn.Parameter(torch.empty(self.num_clusters, self.num_clusters))
@@ -95,16 +94,7 @@ class StructPool(DensePooling):
         return to_sparse(q.mT @ x, q.mT @ adj @ q)
 
     def assign(self, x: Tensor, adj: Tensor, mask: Tensor) -> Tensor:
-        """Assign the nodes of a dense batch to clusters.
-
-        Args:
-            x: (B, n, in_channels) node features.
-            adj: (B, n, n) adjacency.
-            mask: (B, n) mask of rows that are nodes.
-
-        Returns:
-            (B, n, num_clusters) assignment; rows of padding are zero.
-        """
+        """Return the assignment (B, n, num_clusters); rows of padding are zero."""
         unary, attention = self.energy(x, adj), self.attention(x, adj, mask)
         q = unary.softmax(-1)
         for _ in range(self.num_iterations):

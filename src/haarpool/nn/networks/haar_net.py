@@ -13,13 +13,13 @@ from torch_geometric.nn import BatchNorm
 
 from haarpool._types import Domain
 from haarpool._validate import real_number
-from haarpool.nn.inputs import Tensors, chains_of, num_graphs, tensors_of, widened
+from haarpool.nn.inputs import chains_of, num_graphs, tensors_of, widened
 from haarpool.nn.layers.pooling import HaarPooling, detail_part
 from haarpool.nn.layers.residual import EPSILON, ResidualConvolution
 from haarpool.nn.layers.state import LayerState
 from haarpool.nn.networks.haar_architecture import HaarNetArchitecture
 from haarpool.nn.networks.network import Network
-from haarpool.nn.networks.stages import ChainPooling
+from haarpool.nn.networks.stages import ChainPooling, convolve
 from haarpool.nn.strings.architecture import DEFAULT_WIDTH
 
 
@@ -112,34 +112,21 @@ class HaarNet(Network):
         """
         data = tensors_of(data)
         self.check(data)
+        size = num_graphs(data)
         x = self.embedding(self.standardize(data["x"]))
         state = LayerState.of_input(x, data, padded=padded)
         edge_attr = self._edge_features(data, x)
-        state, statistics = self._convolve(self.convolutions, state, data, edge_attr)
-        rows = [statistics]
+        state, layers = convolve(self.convolutions, state, edge_attr)
+        rows = [_statistics(layers, state, size)]
         for level, convolutions in enumerate(self.coarse_convolutions):
             rest = detail_part(state.x, chains_of(data, level + 1), level)[1]
-            energy = state.sum_nodes(widened(rest).square(), num_graphs(data))
-            rows.append(_root(energy / state.count_nodes(num_graphs(data))).to(rest.dtype))
-            state = self.poolings[level](state, data)
-            state, statistics = self._convolve(convolutions, state, data, None)
-            rows.append(statistics)
+            energy = state.sum_nodes(widened(rest).square(), size)
+            rows.append(_root(energy / state.count_nodes(size)).to(rest.dtype))
+            state, layers = convolve(convolutions, self.poolings[level](state, data))
+            rows.append(_statistics(layers, state, size))
         row = torch.cat(rows, 1)
-        return self._predict(row[:-1] if padded else row)
-
-    def _convolve(
-        self, convolutions: Any, state: LayerState, data: Tensors, edge_attr: Tensor | None
-    ) -> tuple[LayerState, Tensor]:
-        """Return the state behind the convolutions of a level, and statistics of all layers."""
-        edges, layers = state.edges(), [state.x]
-        for convolution in convolutions:
-            layers.append(convolution(layers[-1], edges, edge_attr))
-        return state._replace(x=layers[-1]), _statistics(
-            torch.cat(layers, 1), state, num_graphs(data)
-        )
-
-    def _predict(self, row: Tensor) -> Tensor:
-        row = dropout(self.readout_norm(row), self.dropout, self.training)
+        row = self.readout_norm(row[:-1] if padded else row)
+        row = dropout(row, self.dropout, self.training)
         row = dropout(self.hidden(row).relu(), self.dropout, self.training)
         result: Tensor = self.output(row)
         return result

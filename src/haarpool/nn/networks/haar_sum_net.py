@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import Linear, ModuleList, Sequential, SiLU
 from torch.nn.functional import silu
-from torch_geometric.utils import scatter
 
 from haarpool._types import Domain
 from haarpool.errors import HaarPoolError
 from haarpool.nn.inputs import Tensors, num_graphs, tensors_of, widened
-from haarpool.nn.layers.neighbours import Neighbours
 from haarpool.nn.layers.pooling import HaarPooling
 from haarpool.nn.layers.residual import normalized_sum
 from haarpool.nn.layers.state import Edges, LayerState
 from haarpool.nn.networks.haar_architecture import HaarSumArchitecture
 from haarpool.nn.networks.linear_fit import LinearFit
 from haarpool.nn.networks.network import Network
-from haarpool.nn.networks.stages import ChainPooling
+from haarpool.nn.networks.stages import ChainPooling, convolve
 from haarpool.nn.strings.architecture import DEFAULT_WIDTH
 
 
@@ -138,25 +136,19 @@ class HaarSumNet(Network):
         """
         data = tensors_of(data)
         self.check(data)
+        size = num_graphs(data)
         x = self.embedding(self.standardize(data["x"]))
         edge_attr = self._edge_features(data, x)
         state = LayerState.of_input(x, _input_graph(data, edge_attr), padded=padded)
-        state, total = self._convolve(0, state, edge_attr, num_graphs(data))
-        for level, pooling in enumerate(self.poolings, start=1):
-            state, added = self._convolve(level, pooling(state, data), None, num_graphs(data))
-            total = total + added
+        sums = []  # of the contributions on each level
+        for level, convolutions in enumerate(self.convolutions):
+            if level:
+                state, edge_attr = self.poolings[level - 1](state, data), None
+            state, layers = convolve(convolutions, state, edge_attr)
+            sums.append(state.sum_nodes(widened(self.contributions[level](layers)), size))
+        total = sum(sums[1:], start=sums[0])
         output: Tensor = self.baseline(self._sums(data, padded=padded), total)
         return output[:-1] if padded else output
-
-    def _convolve(
-        self, level: int, state: LayerState, edge_attr: Tensor | None, num_graphs: int
-    ) -> tuple[LayerState, Tensor]:
-        """Return the state behind the convolutions of a level, and the sum of its contributions."""
-        edges, layers = state.edges(), [state.x]
-        for convolution in cast("ModuleList", self.convolutions[level]):
-            layers.append(convolution(layers[-1], edges, edge_attr))
-        nodes = self.contributions[level](torch.cat(layers, 1))
-        return state._replace(x=layers[-1]), state.sum_nodes(widened(nodes), num_graphs)
 
     def _sums(self, data: Tensors, *, padded: bool = False) -> Tensor:
         """Return (B, in_channels + 1) sums of node features, and the number of nodes."""
@@ -174,10 +166,6 @@ class FilterConvolution(torch.nn.Module):
         x'_v = x_v + MLP(x_v + m_v)
 
     f is a small network: the continuous filter of SchNet (Schütt et al., 2017).
-
-    Args:
-        width: Number of columns of input and output.
-        edge_channels: Number of edge features; 0 for none.
     """
 
     def __init__(self, width: int, edge_channels: int = 0) -> None:
@@ -189,13 +177,7 @@ class FilterConvolution(torch.nn.Module):
         self.first, self.second = (Linear(width, width) for _ in range(2))
 
     def forward(self, x: Tensor, edges: Edges, edge_attr: Tensor | None = None) -> Tensor:
-        """Convolve features x (N, width).
-
-        Args:
-            x: (N, width) features.
-            edges: The edges.
-            edge_attr: (E, edge_channels) features of the edges, or `None`.
-        """
+        """Convolve features x (N, width), with edge_attr (E, edge_channels) or `None`."""
         total = x + self._messages(x, edges, edge_attr)
         result: Tensor = x + self.second(silu(self.first(total)))
         return result
@@ -204,13 +186,8 @@ class FilterConvolution(torch.nn.Module):
         sources: Tensor = self.source(x)
         if self.filter is None:
             return normalized_sum(sources, edges)
-        source, target = edges.edge_index
-        filters = self.filter(edge_attr)
-        if isinstance(edges.neighbours, Neighbours):
-            messages = edges.neighbours.at_source(sources) * filters
-            return edges.neighbours.sum_edges(messages, target)
-        summed: Tensor = scatter(sources[source] * filters, target, 0, x.shape[0], "sum")
-        return summed
+        messages = edges.at_source(sources) * self.filter(edge_attr)
+        return edges.sum_messages(messages, x.shape[0])
 
 
 def _input_graph(data: Tensors, edge_attr: Tensor | None) -> Tensors:

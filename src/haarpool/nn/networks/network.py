@@ -14,7 +14,7 @@ from haarpool._types import Domain
 from haarpool._validate import whole_number
 from haarpool.data import AddHaarChain
 from haarpool.errors import HaarPoolError
-from haarpool.nn.inputs import Tensors, check_signal, missing_features, num_graphs
+from haarpool.nn.inputs import Tensors, check_columns, check_signal, missing_features, num_graphs
 from haarpool.nn.networks.standardize import Standardize, fit_standardize
 from haarpool.nn.strings.architecture import AnyArchitecture, choose_domain
 from haarpool.tasks import find_task
@@ -150,12 +150,7 @@ class Network(torch.nn.Module):
         if "x" not in data or data["x"] is None:
             raise missing_features()
         x = data["x"]
-        if x.ndim != 2 or x.shape[1] != self.in_channels:
-            raise HaarPoolError(
-                f"x with {self.in_channels} columns",
-                f"shape {tuple(x.shape)}",
-                "pass in_channels=data.num_features to build_model",
-            )
+        check_columns(x, self.in_channels, "pass in_channels=data.num_features to build_model")
         check_signal(x, x.shape[0])
         if "edge_index" not in data or data["edge_index"] is None:
             raise HaarPoolError("data with edge_index", "none", "leave ToSparseTensor out")

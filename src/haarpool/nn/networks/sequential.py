@@ -171,12 +171,11 @@ class SequentialNetwork(Network):
         if self.adapter is not None:
             x = self.adapter(x).relu()
         *hidden, last = self.linear
-        for i, layer in enumerate(hidden):
+        if hidden:
+            x = hidden[0](x).relu()
+        x = dropout(x, self.dropout, self.training)
+        for layer in hidden[1:]:
             x = layer(x).relu()
-            if i == 0:
-                x = dropout(x, self.dropout, self.training)
-        if not hidden:
-            x = dropout(x, self.dropout, self.training)
         result: Tensor = last(x)
         return result
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from haarpool.nn.inputs import Tensors, chains_of
 from haarpool.nn.layers.neighbours import DenseNeighbours, Neighbours
@@ -13,14 +14,7 @@ from haarpool.nn.strings.registry import Layer
 
 
 class Convolution(torch.nn.Module):
-    """A convolution and its activation, by default a ReLU; the graphs stay the same.
-
-    Args:
-        layer: The registered convolution.
-        in_channels: Number of input columns.
-        out_channels: Number of output columns.
-        **options: Options of the convolution.
-    """
+    """A convolution and its activation, by default a ReLU; the graphs stay the same."""
 
     def __init__(self, layer: Layer, in_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__()
@@ -33,12 +27,18 @@ class Convolution(torch.nn.Module):
         return state._replace(x=self.activation(self.conv(state.x, state.edges())))
 
 
-class Pooling(torch.nn.Module):
-    """A pooling that makes its own clusters.
+def convolve(
+    convolutions: Any, state: LayerState, edge_attr: Tensor | None = None
+) -> tuple[LayerState, Tensor]:
+    """Return the state behind convolutions, and their input and all outputs side by side."""
+    edges, layers = state.edges(), [state.x]
+    for convolution in convolutions:
+        layers.append(convolution(layers[-1], edges, edge_attr))
+    return state._replace(x=layers[-1]), torch.cat(layers, 1)
 
-    Args:
-        pool: The layer; `haarpool.nn.layer` says how it is called.
-    """
+
+class Pooling(torch.nn.Module):
+    """A pooling that makes its own clusters; `haarpool.nn.layer` says how it is called."""
 
     def __init__(self, pool: Any) -> None:
         super().__init__()

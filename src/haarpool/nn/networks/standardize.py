@@ -59,13 +59,7 @@ class Standardize(torch.nn.Module):
 
 @torch.no_grad()
 def fit_standardize(modules: Mapping[str, Standardize], batches: Iterable[Any]) -> None:
-    """Compute mean and std of modules from training data, which is read once.
-
-    Args:
-        modules: Modules by the key of their input: "x", "edge_attr".
-        batches: Minibatches of the training data: a PyG `DataLoader`, or dicts of tensors. They are
-            read only if there are columns to standardise.
-    """
+    """Compute mean and std of modules, by the key of their input, from minibatches read once."""
     columns = {key: list(module.columns) for key, module in modules.items() if module.columns}
     if not columns:
         return
@@ -86,7 +80,5 @@ def fit_standardize(modules: Mapping[str, Standardize], batches: Iterable[Any]) 
         std = std.where(std > rounding, torch.ones_like(std))
         # In place: a captured step reads these tensors.
         module = modules[key]
-        module.mean[columns[key]], module.std[columns[key]] = (
-            mean.to(module.mean),
-            std.to(module.std),
-        )
+        module.mean[columns[key]] = mean.to(module.mean)
+        module.std[columns[key]] = std.to(module.std)

@@ -40,13 +40,7 @@ class Option(NamedTuple):
     limits: tuple[()] | tuple[float, float] = ()
 
     def check(self, name: str, value: Any, setting: str = "") -> Any:
-        """Check a value.
-
-        Args:
-            name: Name of the option.
-            value: The value.
-            setting: The setting that it is part of, for the message; "" if it is an argument.
-        """
+        """Check a value; it is an argument, or part of a setting, which the message names."""
         shown = f"{setting}.{name}" if setting else name
         if isinstance(self.default, bool):
             return choice(shown, value, (True, False))
