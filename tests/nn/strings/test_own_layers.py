@@ -91,6 +91,7 @@ BROKEN = {
     "a default outside of its limits": (
         ("float = 0.5", "float = 5.0"), r"with the default share=5.0 inside, got \(0, 1\)",
     ),
+    "limits of another type": (("(0, 1)", '("low", "high")'), r"inside, got \('low', 'high'\)"),
     "three limits": (("(0, 1)", "(0, 1, 2)"), r"inside, got \(0, 1, 2\)"),
     "a parameter of build_model": (
         ("share", "dropout"), "names that build_model does not have, got 'dropout'; rename it",
@@ -153,6 +154,9 @@ def own_pooling(token, limits=None, **defaults):
         (None, (0, 9), None, 0.5, r"a in 0\.\.9, got 0\.5"),
         (None, (0.0, 1.0), 0.5, 2, r"a in \(0, 1\), got 2"),
         (3, None, 1, 0, "a >= 1, got 0"),
+        (0, None, 0, -1, "a >= 1, got -1"),
+        (0.0, (0, 1), 0.0, 1.0, r"a in \(0, 1\), got 1.0"),
+        (None, ("max", "min"), "min", 3, 'a "max" or "min", got 3'),
         (True, None, False, 1, "a True or False, got 1"),
     ],
 )

@@ -40,7 +40,8 @@ class Option(NamedTuple):
 
     Attributes:
         default: Value by default. With `None`, values have the type of the limits, or are `None`.
-        limits: Smallest and largest value; those of a float are excluded. The choices of a text.
+        limits: Smallest and largest value; those of a float are excluded, unless one is the
+            default. The choices of a text.
     """
 
     default: Any
@@ -49,14 +50,14 @@ class Option(NamedTuple):
     def check(self, name: str, value: Any, setting: str = "") -> Any:
         """Check a value; it is an argument, or part of a setting, which the message names."""
         shown = f"{setting}.{name}" if setting else name
-        if value is None and self.default is None:
-            return None
+        if type(value) is type(self.default) and value == self.default:
+            return value
         known = [*self.limits, self.default] if self.default is None else [self.default]
         if isinstance(known[0], bool):
             return choice(shown, value, (True, False))
         if isinstance(known[0], int):
             remedy = "pass a whole number" + (", or None" if self.default is None else "")
-            return whole_number(shown, value, *map(int, self.limits), remedy=remedy)
+            return whole_number(shown, value, *self.limits, remedy=remedy)
         example = self.example(name, setting)
         if isinstance(known[0], float):
             return real_number(shown, value, *self.limits, includes_minimum=False, **example)
@@ -65,6 +66,17 @@ class Option(NamedTuple):
         if isinstance(known[0], str) and not isinstance(value, str):
             raise HaarPoolError("as text", f"{value!r}", parameter=shown, **example)
         return value
+
+    def is_consistent(self) -> bool:
+        """Return whether the limits are limits, or choices, and the default is among them."""
+        default, limits = self
+        if not limits or isinstance(default, bool):
+            return True
+        if isinstance(limits[0], str):
+            return default is None or default in limits
+        known = limits if default is None else (*limits, default)
+        are_numbers = all(isinstance(one, int | float) for one in known)
+        return len(limits) == 2 and are_numbers and limits[0] <= known[-1] <= limits[1]
 
     def example(self, name: str, setting: str = "") -> dict[str, Any]:
         """Return the remedy of an error, and the value that it mentions."""
@@ -157,9 +169,9 @@ def layer(
         compiles: Whether it compiles into one graph; `None` is `static`.
         exports: Whether `torch.export` takes it; `None` is `static`.
         options: Names of its options; `None` for all parameters with a default.
-        limits: Smallest and largest values of options; those of a float are excluded. Without them
-            numbers are above 0. For a text its choices. An option whose default is `None` can be
-            `None`, or a number of the type of its limits.
+        limits: Smallest and largest values of options; those of a float are excluded, unless one is
+            the default. Without them numbers are above 0. For a text its choices. An option whose
+            default is `None` can be `None`, or has the type of its limits.
 
     Example:
         >>> @layer("NONE", kind="pooling")
@@ -238,13 +250,10 @@ def _options(
         raise HaarPoolError(expected, f"{reserved!r}", "rename it, or leave it out of options=")
     result = {name: Option(defaults[name], tuple(limits.get(name, ()))) for name in names}
     for name, option in result.items():
-        try:
-            option.check(name, option.default)
-        except (TypeError, ValueError, OverflowError) as error:
+        if not option.is_consistent():
             expected = f"limits of {token} with the default {name}={option.default!r} inside"
-            got = f"{option.limits or 'numbers above 0'}"
             remedy = f'pass for example limits={{"{name}": (smallest, largest)}}'
-            raise HaarPoolError(expected, got, remedy) from error
+            raise HaarPoolError(expected, f"{option.limits}", remedy)
     return result
 
 
