@@ -26,8 +26,10 @@ class HubPooling(torch.nn.Module):
         """Return the subgraphs of these nodes."""
         size = degree(edge_index[0], len(x))
         kept = size >= self.share * global_mean_pool(size[:, None], batch)[batch, 0]
-        edges = subgraph(kept, edge_index, edge_weight, relabel_nodes=True, num_nodes=len(x))
-        return PoolingOutput(x[kept], *edges, batch[kept])
+        edges, weight = subgraph(
+            kept, edge_index, edge_weight, relabel_nodes=True, num_nodes=len(x)
+        )
+        return PoolingOutput(x[kept], edges, weight, batch[kept])
 
 
 graphs = hp.load_dataset("rings")

@@ -1,8 +1,8 @@
 """What is found by being there: the modules of a folder, and entry points of installed packages.
 
-A package registers its own clusterings, tasks or readers by an entry point in the group
-`haarpool.clusterings`, `haarpool.tasks` or `haarpool.readers`, which names the module to import.
-Layers, in `haarpool.layers`, are found in `nn/strings/registry.py`.
+A package registers its own clusterings, layers, tasks or readers by an entry point in the group
+`haarpool.clusterings`, `haarpool.layers`, `haarpool.tasks` or `haarpool.readers`, which names the
+module to import.
 """
 
 from __future__ import annotations

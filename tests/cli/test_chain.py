@@ -11,6 +11,7 @@ import pytest
 import haarpool as hp
 from haarpool.datasets import read_graphs
 from haarpool.datasets.encoding import Encoding
+from haarpool.nn.strings.registry import registered_layers
 from helpers.commands import HAARPOOL, run_in_terminal, run_main, run_until_signal
 from helpers.files import write_tu
 from helpers.graphs import random_graphs
@@ -90,6 +91,19 @@ def test_methods_are_listed():
     assert max(map(len, narrow.splitlines())) <= 80
     assert narrow.split() == out.split()
     assert set(json.loads(run_main("methods", "--json").out)) == set(hp.clusterings())
+
+
+def test_layers_are_listed_with_their_options():
+    out = run_main("methods", "--layers").out
+    assert max(map(len, out.splitlines())) <= 80
+    words = " ".join(out.split())
+    found = json.loads(run_main("methods", "--layers", "--json").out)
+    assert set(found) == set(registered_layers())
+    for token, layer in registered_layers().items():
+        assert f"{token} {layer.kind}: {layer.summary}" in words
+    assert found["STRUCT"]["options"] == {"num_clusters": 16, "num_iterations": 5, "hops": None}
+    assert "options: num_clusters=16, num_iterations=5, hops=None" in words
+    assert found["HP"]["options"] == {}  # the domain is a setting
 
 
 def test_cache_info_and_clear(root, cache):

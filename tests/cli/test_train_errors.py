@@ -43,7 +43,7 @@ def test_no_such_dataset():
 ])  # fmt: skip
 def test_networks_that_no_machine_holds(command):
     err = error_of("train", "rings", *command)
-    assert "a network of up to 1,073,741,824 weights" in err or "--width in 1..65536" in err
+    assert "--arch with up to 1,073,741,824 weights" in err or "--width in 1..65536" in err
 
 
 def test_no_network():

@@ -22,9 +22,10 @@ def tensors_of(data: Any) -> Tensors:
         return data.tensors
     if not isinstance(data, dict | Data):
         raise HaarPoolError(
-            "data: a ChainData, a batch of them, or a dict of their tensors",
+            "as a ChainData, a batch of them, or a dict of their tensors",
             type(data).__name__,
             "pass the batch of the DataLoader",
+            parameter="data",
         )
     return data
 

@@ -70,7 +70,7 @@ class RunConfig:
     """
 
     arch: str = setting(
-        "GC64-HP-FC64", "network: an architecture, haarnet, haarsum", metavar="STRING"
+        "GC64-HP-FC64", "network: an architecture of layers, haarnet, haarsum", metavar="STRING"
     )
     features: str = setting(
         "auto",
@@ -90,7 +90,7 @@ class RunConfig:
     )
     pooling: Mapping[str, Any] | None = setting(
         None,
-        "options of poolings, for example ratio=0.8,num_clusters=8",
+        "options of layers, as in haarpool methods --layers: ratio=0.8,num_clusters=8",
         metavar="NAME=VALUE[,...]",
     )
     chain: Mapping[str, Any] = field(default_factory=dict)

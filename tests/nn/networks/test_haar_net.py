@@ -201,7 +201,7 @@ NAMES = "NAME=NUMBER,... with names out of width, depth, levels, coarse_depth, g
         ("haarnet:width=1000000", "a number of 1 to 65536 for width, got haarnet:»width=1000000«"),
         ("haarnet:width=8,", NAMES + "haarnet:width=8,»«"),
         ("haarsum,levels=0", NAMES + "haarsum»,levels=0«"),
-        ("haarnets", "a part [repeat]TOKEN[width]"),
+        ("haarnets", "parts [repeat]TOKEN[width]"),
     ],
 )
 def test_wrong_strings(text, expected):

@@ -1,7 +1,6 @@
 """Networks from strings: every token, the paper's networks, what they ask of data, compilers."""
 
 import copy
-from contextlib import nullcontext
 
 import pytest
 import torch
@@ -77,8 +76,12 @@ def test_every_token_trains(text):
     assert loss < before
 
 
-# PyG's edge contraction breaks ties differently from batch to batch, and ties are common.
-@pytest.mark.parametrize("text", [t for t in [*PAPER, *EVERY_TOKEN] if "EP" not in t])
+def depends_on_batch(text):
+    layers = [block.layer.load() for block in Architecture.parse(text).blocks]
+    return any(getattr(layer, "depends_on_batch", False) for layer in layers)
+
+
+@pytest.mark.parametrize("text", [t for t in [*PAPER, *EVERY_TOKEN] if not depends_on_batch(t)])
 def test_graphs_of_a_batch_do_not_mix(text):
     model = build_model(text, FEATURES, 2, width=16, **taken(text, num_clusters=4))
     model = model.double().eval()
@@ -380,11 +383,33 @@ TOKEN_NETWORKS = {
     **{token: token for token in tokens("readout")},
     **{token: f"SUM-{token}4" for token in tokens("linear")},
 }
-NOT_CAPTURED = (torch._dynamo.exc.TorchDynamoException, RuntimeError, IndexError)
+NOT_CAPTURED = (
+    torch._dynamo.exc.TorchDynamoException, RuntimeError, IndexError, AssertionError,
+)  # fmt: skip
 
 
-def raises_unless(captured):
-    return nullcontext() if captured else pytest.raises(NOT_CAPTURED)
+def capture(function, token, declared, name):
+    """What a compiler makes of a network; `None` if its layer says that it does not capture it."""
+    try:
+        result = function()
+    except NOT_CAPTURED as error:
+        if declared:
+            pytest.fail(f"leave {name}=True out of @layer({token!r}): {error}")
+        return None
+    assert declared, f"write {name}=True, or static=True, in @layer({token!r})"
+    return result
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_a_wrong_declaration_says_what_to_write(declared):
+    def fails():
+        raise AssertionError("Guard failed")
+
+    assert capture(fails, "OWN", False, "exports") is None
+    assert capture(lambda: 3, "OWN", True, "exports") == 3
+    words = r"leave exports=True out of @layer\('OWN'\)" if declared else "write exports=True"
+    with pytest.raises((pytest.fail.Exception, AssertionError), match=words):
+        capture(fails if declared else lambda: 3, "OWN", declared, "exports")
 
 
 def small_network(token):
@@ -401,10 +426,11 @@ def test_every_token_has_a_network():
 def test_which_tokens_compile_into_one_graph(token, compiler):
     model = small_network(token)
     compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
-    with raises_unless(find_layer(token).compiles):
-        for sizes in ((5, 3), (7, 4, 6)):
-            batch = batch_for(model, sizes)
-            torch.testing.assert_close(compiled(batch), model(batch))
+    batches = [batch_for(model, sizes) for sizes in ((5, 3), (7, 4, 6))]
+    declared = find_layer(token).compiles
+    outputs = capture(lambda: [compiled(one) for one in batches], token, declared, "compiles")
+    for output, batch in zip(outputs or (), batches, strict=False):
+        torch.testing.assert_close(output, model(batch))
 
 
 @pytest.mark.slow
@@ -415,6 +441,9 @@ def test_which_tokens_export(token):
     batch, other = batch_for(model), batch_for(model, (7, 3, 9), seed=1)
     tensors = dict(batch.to_dict())
     dynamic = {key: [torch.export.Dim.AUTO] * value.ndim for key, value in tensors.items()}
-    with raises_unless(find_layer(token).exports):
-        program = torch.export.export(model, (tensors,), dynamic_shapes=(dynamic,))
+    program = capture(
+        lambda: torch.export.export(model, (tensors,), dynamic_shapes=(dynamic,)),
+        token, find_layer(token).exports, "exports",
+    )  # fmt: skip
+    if program is not None:
         torch.testing.assert_close(program.module()(dict(other.to_dict())), model(other))

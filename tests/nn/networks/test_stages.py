@@ -17,6 +17,7 @@ from haarpool.nn.layers.edgepool import FastEdgePooling
 from haarpool.nn.layers.global_readouts import MaxReadout
 from haarpool.nn.layers.state import LayerState
 from haarpool.nn.networks.stages import ChainPooling, Pooling
+from haarpool.nn.strings.registry import find_layer
 from helpers.networks import (
     FEATURES,
     SIZES,
@@ -24,6 +25,7 @@ from helpers.networks import (
     inputs_of,
     outputs_of,
     taken,
+    tokens,
     weighted_graphs,
 )
 
@@ -59,16 +61,19 @@ def test_contracted_graphs_are_those_of_pyg():
     assert after.edge_index.shape == edges.shape
 
 
-@pytest.mark.parametrize("text", ["DP-SUM", "STRUCT-SUM", "LAP-SUM", "SORT", "S2S", "EP-SUM"])
+OTHERS = [token for token in tokens("pooling") if not find_layer(token).chain]
+
+
+@pytest.mark.parametrize("text", [*(f"{token}-SUM" for token in OTHERS), *tokens("readout")])
 def test_layers_after_edge_pooling(text):
     text = f"GC8-EP-{text}"
-    model = build_model(text, FEATURES, 2, **taken(text, num_clusters=4, sorted_nodes=3))
+    model = build_model(text, FEATURES, 2, **taken(text, num_clusters=4))
     batch = batch_for(model)
     out, auxiliary = model.output_and_auxiliary(batch)
     assert out.shape == (len(SIZES), 2)
     loss = model.loss(out, batch.y)
     (loss if auxiliary is None else loss + auxiliary).backward()
-    assert all(p.grad.isfinite().all() for p in model.parameters())
+    assert all(p.grad.isfinite().all() for p in model.parameters() if p.requires_grad)
 
 
 @pytest.mark.parametrize("pool", ["SP", "GP", "TP"])
@@ -86,6 +91,40 @@ def test_a_ratio_of_one_is_an_error():
         build_model("GC8-TP-SUM", FEATURES, 2, ratio=1.0)
     with pytest.raises(HaarPoolError, match=r"cluster_ratio in \(0, 1\)"):
         build_model("GC8-DP-SUM", FEATURES, 2, cluster_ratio=1.0)
+
+
+OUTPUTS = {
+    "two values": (lambda x, edges, weight, batch: (x, edges), r"shapes \(58, 8\), \(2, \d+\)"),
+    "features alone": (lambda x, edges, weight, batch: x, "Tensor;"),
+    "a batch of another length": (
+        lambda x, edges, weight, batch: (x[:5], edges, weight, batch),
+        r"shapes \(5, 8\), .*, \(58,\);",
+    ),
+    "a batch as a column": (
+        lambda x, edges, weight, batch: (x, edges, weight, batch[:, None]), r"\(58, 1\);",
+    ),
+    "weights of other edges": (
+        lambda x, edges, weight, batch: (x, edges[:, :9], weight, batch), r"\(2, 9\), \(\d+,\)",
+    ),
+    "no edges": (lambda x, edges, weight, batch: (x, None, weight, batch), r"\(58, 8\), None,"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OUTPUTS)
+def test_an_output_of_another_form_names_the_layer(case):
+    pool, got = OUTPUTS[case]
+    stage = Pooling(pool, "OWN")
+    batch = Batch.from_data_list(weighted_graphs())
+    x = torch.ones(batch.num_nodes, 8)
+    with pytest.raises(HaarPoolError, match=f"a PoolingOutput of OWN: x .*, got .*{got}"):
+        stage(LayerState(x, batch.edge_index, batch.edge_weight, batch.batch), {})
+
+
+def test_an_output_on_the_chain_of_another_form_names_the_layer():
+    model = build_model("HP-SUM", FEATURES, 2)
+    model.stages[0].pool.forward = lambda x, data: x
+    with pytest.raises(HaarPoolError, match=r"a PoolingOutput of HP: x .*, got Tensor"):
+        model(batch_for(model))
 
 
 def test_sagpool_scores_with_a_gcn():

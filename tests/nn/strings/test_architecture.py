@@ -148,7 +148,7 @@ TOO_LARGE = {
 
 @pytest.mark.parametrize("text", TOO_LARGE)
 def test_networks_with_too_many_weights(text):
-    with pytest.raises(HaarPoolError, match="a network of up to 1,073,741,824 weights") as caught:
+    with pytest.raises(HaarPoolError, match="arch with up to 1,073,741,824 weights") as caught:
         build_model(text, 1, 2)
     assert f" or more in '{text}'" in caught.value.got
     count = int(caught.value.got.split(" ")[0].replace(",", ""))

@@ -16,52 +16,13 @@ from haarpool.nn.strings.registry import asks_packages, find_layer, registered_l
 from haarpool.training.config import RunConfig
 from helpers.commands import run_main, run_python
 from helpers.networks import FEATURES, batch_for
-
-# A pooling as a new file: its first words are its meaning, `share` is its option.
-TOY = '''
-    import torch
-    from torch_geometric.utils import subgraph
-
-    from haarpool.nn.layers.pooling_output import PoolingOutput
-    from haarpool.nn.strings.registry import layer
-
-
-    @layer("TOY", kind="pooling", limits={"share": (0, 1)})
-    class ToyPool(torch.nn.Module):
-        """Keep a share of the nodes of each graph."""
-
-        def __init__(self, in_channels: int, share: float = 0.5) -> None:
-            super().__init__()
-            self.share, self.lin = share, torch.nn.Linear(in_channels, in_channels)
-
-        def forward(self, x, edge_index, edge_weight, batch):
-            sizes = batch.bincount()
-            place = torch.arange(len(x)) - (sizes.cumsum(0) - sizes)[batch]
-            kept = place < (self.share * sizes).ceil()[batch]
-            nodes = len(x)
-            edges, weight = subgraph(kept, edge_index, edge_weight, True, nodes)
-            losses = x.square().mean()[None]
-            return PoolingOutput(self.lin(x[kept]), edges, weight, batch[kept], losses)
-'''
+from helpers.own_layers import TOY
 
 
 @pytest.fixture
-def _own_layers(monkeypatch):
-    """Layers that a test registers are forgotten after it."""
-    monkeypatch.setattr(registry, "_LAYERS", dict(registered_layers()))
-    yield
-    registry._read_folder.cache_clear()
-    registry._load_entry_points.cache_clear()
-
-
-@pytest.fixture
-def toy(tmp_path, monkeypatch, _own_layers):
+def toy(new_layer):
     """A file that was dropped into the folder of layers."""
-    (tmp_path / "toy.py").write_text(textwrap.dedent(TOY))
-    monkeypatch.setattr(layers, "__path__", [*layers.__path__, str(tmp_path)])
-    registry._read_folder.cache_clear()
-    yield
-    sys.modules.pop("haarpool.nn.layers.toy", None)
+    new_layer(TOY)
 
 
 def test_what_is_read_from_the_sources_is_what_the_classes_say():
@@ -118,7 +79,7 @@ def test_the_shell_trains_it_and_predicts_with_it(toy):
         assert "install the package, that registers TOY" in err
 
 
-@pytest.mark.usefixtures("_own_layers")
+@pytest.mark.usefixtures("own_layers")
 def test_classes_of_your_own_are_registered_by_the_decorator():
     @layer("OWN", kind="readout")
     class First(torch.nn.Module):
@@ -135,9 +96,12 @@ def test_classes_of_your_own_are_registered_by_the_decorator():
     batch = batch_for(model)
     assert model(batch).shape == (batch.num_graphs, 2)
     assert not model.has_static_shapes
-    for token, taken in (("HP", " of HaarPooling"), ("own", ""), ("O1", "")):
-        with pytest.raises(HaarPoolError, match=f"unused token of capital .* got '{token}'{taken}"):
+    for token in ("own", "O1"):
+        with pytest.raises(HaarPoolError, match=f"a token of capital letters, got '{token}'"):
             layer(token, kind="readout")(First)
+    both = r"token 'HP' for one class, got .*pooling:HaarPooling and .*<locals>\.First;"
+    with pytest.raises(HaarPoolError, match=both):
+        layer("HP", kind="readout")(First)
 
 
 class _Broken(EntryPoint):
@@ -149,7 +113,7 @@ def _found(*points):
     return lambda group: EntryPoints(points).select(group=group)
 
 
-@pytest.mark.usefixtures("_own_layers")
+@pytest.mark.usefixtures("own_layers")
 def test_packages_register_layers_by_entry_points(monkeypatch, tmp_path):
     group = {"group": "haarpool.layers"}
     (tmp_path / "package_of_layers.py").write_text(textwrap.dedent(TOY).replace("TOY", "PACKED"))
@@ -157,7 +121,7 @@ def test_packages_register_layers_by_entry_points(monkeypatch, tmp_path):
     good = EntryPoint(name="good", value="package_of_layers", **group)
     broken = _Broken(name="bad", value="no_module", **group)
     monkeypatch.setattr("importlib.metadata.entry_points", _found(broken, good))
-    registry._load_entry_points.cache_clear()
+    registry.load_entry_points.cache_clear()
     assert not asks_packages("2GC8-S2S")
     assert not asks_packages("haarnet:width=8")
     assert asks_packages("GC8-PACKED-SUM")

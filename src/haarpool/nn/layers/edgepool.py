@@ -34,6 +34,8 @@ class FastEdgePooling(EdgePooling):  # type: ignore[misc]  # PyG has no types
         in_channels: Number of columns of x.
     """
 
+    depends_on_batch = True
+
     def __init__(self, in_channels: int) -> None:
         super().__init__(in_channels)
 

@@ -57,7 +57,9 @@ class HaarReadout(torch.nn.Module):
             statistics = [statistics]
         self.statistics = [choice("statistics", name, STATISTICS) for name in statistics]
         if not self.statistics:
-            raise HaarPoolError("one statistic or more", "none", "leave statistics out")
+            raise HaarPoolError(
+                "with one name or more", "none", "leave it out", parameter="statistics"
+            )
 
     def reset_parameters(self) -> None:
         """Do nothing: the layer has no parameters."""
@@ -88,10 +90,10 @@ class HaarReadout(torch.nn.Module):
         for name in self.statistics:
             if name == "energy":
                 columns += [_sqrt(energy / n) for energy in _energies(signal, chain, self.level)]
+            elif name == "mean":
+                columns.append(total / n)
             else:
-                columns.append(
-                    {"scaled_sum": total / n.sqrt(), "mean": total / n, "sum": total}[name]
-                )
+                columns.append(total if name == "sum" else total / n.sqrt())
         return torch.cat(columns, -1).to(x.dtype)
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from haarpool.nn.strings.registry import layer
     "STRUCT",
     kind="pooling",
     options=("num_clusters", "num_iterations", "hops"),
-    limits={"num_clusters": (1, 1024), "num_iterations": (0, 1000)},
+    limits={"num_clusters": (1, 1024), "num_iterations": (0, 1000), "hops": (0, 1_000_000)},
 )
 class StructPool(DensePooling):
     """Pool nodes into soft clusters by a conditional random field.

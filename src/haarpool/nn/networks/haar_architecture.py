@@ -65,15 +65,15 @@ class HaarNetArchitecture(AnyArchitecture):
             if name not in LIMITS or not re.fullmatch("[0-9]{1,99}", number):
                 expected = f"{cls.name}:NAME=NUMBER,... with names out of {', '.join(LIMITS)}"
             elif name in sizes:
-                expected = f"{name} once"
+                expected = f"with {name} once"
             elif not low <= int(number) <= high:
-                expected = f"a number of {low} to {high} for {name}"
+                expected = f"with a number of {low} to {high} for {name}"
             else:
                 sizes[name] = int(number)
                 continue
             marked = ",".join(f"»{one}«" if i == k else one for k, one in enumerate(parts))
             example = f"write for example {cls.name}:width=128,levels=3"
-            raise HaarPoolError(expected, cls.name + colon + marked, example)
+            raise HaarPoolError(expected, cls.name + colon + marked, example, parameter="arch")
         return cls(**sizes)
 
     @property
@@ -118,8 +118,8 @@ class HaarNetArchitecture(AnyArchitecture):
     ) -> Any:
         """Make the network, which shares no weights; its layers have no options."""
         if tied is not None:
-            expected, remedy = f"no {{tied}} for {self.name}", "leave {tied} out"
-            raise HaarPoolError(expected, f"{tied!r}", remedy, tied=...)
+            expected, remedy = f"None for {self.name}", "leave it out"
+            raise HaarPoolError(expected, f"{tied!r}", remedy, parameter="tied")
         network = getattr(import_module("haarpool.nn"), self.network)
         return network(in_channels, out_channels, **asdict(self), **settings)
 

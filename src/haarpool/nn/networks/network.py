@@ -237,7 +237,8 @@ def check_num_weights(arch: AnyArchitecture, count: int) -> None:
     """Raise an error if a network has too many weights."""
     if count > MAX_WEIGHTS:
         raise HaarPoolError(
-            f"a network of up to {MAX_WEIGHTS:,} weights",
+            f"with up to {MAX_WEIGHTS:,} weights",
             f"{count:,} or more in {str(arch)!r}",
             "write smaller widths, or fewer layers",
+            parameter="arch",
         )

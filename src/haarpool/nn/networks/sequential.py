@@ -83,7 +83,11 @@ class SequentialNetwork(Network):
         numbers = iter(_weight_numbers(self.arch, tied))
         for block in self.arch.layers():
             layer = block.layer
-            taken = {name: options[name] for name in layer.options if name in options}
+            taken = {
+                name: option.check(name, options[name])
+                for name, option in layer.options.items()
+                if name in options
+            }
             if layer.kind == "convolution":
                 signature = (layer.token, channels, block.width or 0)
                 number = next(numbers)
@@ -94,16 +98,17 @@ class SequentialNetwork(Network):
                 convolution = convolutions[number]
                 if convolution.signature != signature:
                     raise HaarPoolError(
-                        f"tied convolutions of the same kind and widths, {convolution.signature}",
+                        f"with convolutions of the same kind and widths, {convolution.signature}",
                         f"{signature}",
                         "tie only convolutions with equal input and output widths",
+                        parameter="tied",
                     )
                 stages.append(convolution)
                 joined.append(convolution)
                 channels = signature[-1]
             elif layer.kind == "join":
                 del stages[-len(joined) :]
-                stages.append(layer.load()(joined))
+                stages.append(layer.load()(joined, **taken))
                 channels = sum(one.signature[-1] for one in joined)
             elif layer.kind == "readout":
                 readout = layer.load()(channels, **taken)
@@ -111,14 +116,15 @@ class SequentialNetwork(Network):
                 row_channels += readout.out_channels
             elif layer.kind == "pooling":
                 pool = layer.load()(level if layer.chain else channels, **taken)
-                stages.append(ChainPooling(pool) if layer.chain else Pooling(pool))
+                stages.append((ChainPooling if layer.chain else Pooling)(pool, layer.token))
                 level += layer.chain
                 columns = getattr(pool, "out_channels", channels)
                 channels = columns(channels) if callable(columns) else columns
                 if "num_clusters" in layer.options:
                     before = options.get("num_clusters", layer.options["num_clusters"].default)
                     share = options.get("cluster_ratio", CLUSTER_RATIO.default)
-                    options = options | {"num_clusters": max(1, int(before * share))}
+                    if before is not None:
+                        options = options | {"num_clusters": max(1, int(before * share))}
             joined = joined if layer.kind == "convolution" else []
         return stages, row_channels or channels
 
@@ -188,18 +194,19 @@ def _weight_numbers(arch: Architecture, tied: Ties) -> list[int]:
     if tied == "authors":
         if str(arch) not in AUTHORS:
             raise HaarPoolError(
-                f"a network of the authors: {', '.join(AUTHORS)}",
+                f"of the authors: {', '.join(AUTHORS)}",
                 str(arch),
                 "pass a number for each convolution, for example {tied}",
+                parameter="arch",
                 tied=(0, 1, 1),
             )
         tied = AUTHORS[str(arch)]
     numbers: list[Any] = list(tied) if isinstance(tied, Iterable) else [tied]
     if len(numbers) != count or not all(isinstance(number, int) for number in numbers):
         raise HaarPoolError(
-            f"{count} whole numbers for {{tied}}, one per convolution of {str(arch)!r}",
+            f"as {count} whole numbers, one per convolution of {str(arch)!r}",
             f"{numbers}",
             "pass the same number for convolutions that share weights",
-            tied=...,
+            parameter="tied",
         )
     return numbers

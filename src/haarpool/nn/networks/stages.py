@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from haarpool.errors import HaarPoolError
 from haarpool.nn.inputs import Tensors, chains_of
 from haarpool.nn.layers.neighbours import DenseNeighbours, Neighbours
 from haarpool.nn.layers.state import LayerState
@@ -38,15 +39,21 @@ def convolve(
 
 
 class Pooling(torch.nn.Module):
-    """A pooling that makes its own clusters; `haarpool.nn.layer` says how it is called."""
+    """A pooling that makes its own clusters; `haarpool.nn.layer` says how it is called.
 
-    def __init__(self, pool: Any) -> None:
+    Args:
+        pool: The layer.
+        name: Its name in messages; by default that of its class.
+    """
+
+    def __init__(self, pool: Any, name: str = "") -> None:
         super().__init__()
-        self.pool = pool
+        self.pool, self.name = pool, name or type(pool).__name__
 
     def forward(self, state: LayerState, data: Tensors) -> LayerState:
         """Return the coarse graphs."""
         out = self.pool(state.x, state.edge_index, state.edges().edge_weight, state.batch)
+        self._check(out)
         x, edges, weight, batch, *_ = out
         losses, num_clusters = (getattr(out, key, None) for key in ("details", "num_clusters"))
         auxiliary, neighbours = state.auxiliary, None
@@ -56,6 +63,25 @@ class Pooling(torch.nn.Module):
             neighbours = DenseNeighbours.of_clusters(edges, weight, len(x), num_clusters)
         return LayerState(x, edges, weight, batch, auxiliary, neighbours)
 
+    def _check(self, out: Any) -> None:
+        """Raise an error unless the output of the layer has its form."""
+        if torch.compiler.is_compiling():  # the compiler does not know how many clusters there are
+            return
+        got = type(out).__name__
+        if isinstance(out, tuple):
+            shapes = [tuple(one.shape) if isinstance(one, Tensor) else None for one in out[:4]]
+            match shapes:
+                case (m, _), (2, f), None | (_,) as weight, (n,):
+                    if m == n and weight in (None, (f,)):
+                        return
+            got = f"shapes {', '.join(map(str, shapes))}"
+        raise HaarPoolError(
+            f"a PoolingOutput of {self.name}: x (M, d), edge_index (2, F), edge_weight (F,) or "
+            "None, batch (M,)",
+            got,
+            "return PoolingOutput(x, edge_index, edge_weight, batch)",
+        )
+
 
 class ChainPooling(Pooling):
     """A pooling into the clusters of the chain."""
@@ -63,15 +89,17 @@ class ChainPooling(Pooling):
     def forward(self, state: LayerState, data: Tensors) -> LayerState:
         """Return the next level of the chain."""
         out = self.pool(state.x, data)
+        self._check(out)
+        x, edges, _, batch, *_ = out
         level = self.pool.level + 1
         chain = chains_of(data, level)
-        weight = chain.coarse_weights(level, out.x.dtype)  # those of `out` may be rounded
-        neighbours = Neighbours.of_level(chain, level, out.edge_index, weight)
+        weight = chain.coarse_weights(level, x.dtype)  # those of the output may be rounded
+        neighbours = Neighbours.of_level(chain, level, edges, weight)
         return state._replace(
-            x=out.x,
-            edge_index=out.edge_index,
+            x=x,
+            edge_index=edges,
             edge_weight=weight,
-            batch=out.batch,
+            batch=batch,
             neighbours=neighbours,
             start=chain.start[level],
         )

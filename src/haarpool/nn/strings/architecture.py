@@ -80,10 +80,14 @@ class AnyArchitecture(ABC):
         return {"num_levels": self.num_levels, "top": self.top} if self.num_levels else {}
 
     def options(self) -> dict[str, Option]:
-        """Return the options that its layers take."""
-        return {}
+        """Return the options that its layers take; of those with the same name the last one."""
+        return dict(self._all_options())
 
-    def check_options(self, options: Any, setting: str = "") -> dict[str, Any]:
+    def _all_options(self) -> list[tuple[str, Option]]:
+        """Return the options of all layers, each with its own limits."""
+        return []
+
+    def check_options(self, options: Any, setting: str = "") -> None:
         """Check the options of its layers: that a layer takes each, and their values.
 
         Args:
@@ -93,13 +97,17 @@ class AnyArchitecture(ABC):
         known, is_mapping = self.options(), isinstance(options, Mapping)
         unknown = [name for name in options if name not in known] if is_mapping else [options]
         if unknown:
-            expected, shown = f"no options of poolings for {self}", {"remedy": "leave them out"}
+            expected = f"options of {self}, which has none"
+            shown: dict[str, Any] = {"remedy": "leave them out"}
             if known:
-                expected = f"options of poolings among {', '.join(known)}"
+                expected = f"options among {', '.join(known)}"
                 name = next(iter(known))
                 shown = known[name].example(name, setting)
-            raise HaarPoolError(expected, ", ".join(map(repr, unknown)), **shown)
-        return {name: known[name].check(name, value, setting) for name, value in options.items()}
+            got = ", ".join(map(repr, unknown))
+            raise HaarPoolError(expected, got, parameter=setting, **shown)
+        for name, option in self._all_options():
+            if name in options:
+                option.check(name, options[name], setting)
 
 
 @dataclass(frozen=True)
@@ -173,8 +181,9 @@ class Architecture(AnyArchitecture):
         """Return the architecture of a string; an error marks the wrong part as »part«."""
         if not isinstance(text, str):
             raise HaarPoolError(
-                "an architecture as a string", type(text).__name__, "pass 'GC64-HP-FC64'"
-            )
+                "as a string", type(text).__name__, "pass for example {arch}",
+                parameter="arch", arch="GC64-HP-FC64",
+            )  # fmt: skip
         parts = text.split("-")
         return cls(tuple(_parse_block(part, _mark(parts, i)) for i, part in enumerate(parts)))
 
@@ -193,8 +202,8 @@ class Architecture(AnyArchitecture):
             layer.chain for layer in layers if layer.kind == "pooling"
         )
         if self.top and not ends_in_one_node:
-            raise HaarPoolError(
-                "one row per graph before the linear layers",
+            raise _arch_error(
+                "with one row per graph before the linear layers",
                 f"{str(self)!r} without a global readout",
                 "add one, for example MP, AP or SUM, or an HP as the last pooling",
             )
@@ -207,25 +216,25 @@ class Architecture(AnyArchitecture):
         linear, readout = last.get(("linear", False)), last.get(("readout", False))
         pooling = last.get(("pooling", False))
         if layer.kind != "linear" and linear:
-            raise HaarPoolError(
-                f"only FC after {linear}", marked, "move it before the linear layers"
+            raise _arch_error(
+                f"with only FC after {linear}", marked, "move it before the linear layers"
             )
         is_read = any(b.layer.kind == "readout" for b in following)
         if layer.kind not in ("linear", "readout") and readout and not is_read:
-            raise HaarPoolError(
-                f"only FC after {readout}, the last readout",
+            raise _arch_error(
+                f"with only FC after {readout}, the last readout",
                 marked,
                 f"move it before {readout}, or add a readout after it",
             )
         if layer.kind == "join" and not (previous and previous[-1].layer.kind == "convolution"):
-            raise HaarPoolError(
-                f"{block.token} directly after convolutions",
+            raise _arch_error(
+                f"with {block.token} directly after convolutions",
                 marked,
                 f"write for example 3GC64-{block.token}",
             )
         if layer.chain and pooling:
-            raise HaarPoolError(
-                f"{block.token} on the clusters of the chain",
+            raise _arch_error(
+                f"with {block.token} on the clusters of the chain",
                 f"{marked} after {pooling}, which makes other clusters",
                 f"put all {block.token} before {pooling}",
             )
@@ -272,15 +281,18 @@ class Architecture(AnyArchitecture):
         settings |= {"edge_channels": 0, "standardize_edges": ()}
         return SequentialNetwork(self, in_channels, out_channels, **settings)
 
-    def options(self) -> dict[str, Option]:
-        """Return the options that its layers take."""
-        layers = [block.layer for block in self.blocks]
-        result = {name: option for layer in layers for name, option in layer.options.items()}
-        result.pop("domain", None)  # a setting of all networks
-        return result | ({"cluster_ratio": CLUSTER_RATIO} if "num_clusters" in result else {})
+    def _all_options(self) -> list[tuple[str, Option]]:
+        pairs = [pair for block in self.blocks for pair in block.layer.options.items()]
+        result = [(name, option) for name, option in pairs if name != "domain"]  # a setting
+        shrinks = any(name == "num_clusters" for name, _ in result)
+        return [*result, ("cluster_ratio", CLUSTER_RATIO)] if shrinks else result
 
     def __str__(self) -> str:
         return "-".join(map(str, self.blocks))
+
+
+def _arch_error(expected: str, got: str, remedy: str) -> HaarPoolError:
+    return HaarPoolError(expected, got, remedy, parameter="arch")
 
 
 def _mark(parts: Iterable[object], i: int) -> str:
@@ -295,17 +307,18 @@ def _parse_block(part: str, marked: str) -> Block:
         tokens = registered_layers()
         similar = get_close_matches(token.upper(), tokens, n=1, cutoff=0.5)
         own = f", or import the module, or install the package, that registers {token}"
+        mean = f"; did you mean {similar[0]}?" if similar else ""
         raise UnknownTokenError(
-            f"a part [repeat]TOKEN[width] with a token out of {', '.join(tokens)}",
+            f"with parts [repeat]TOKEN[width], TOKEN out of {', '.join(tokens)}",
             marked,
-            (f"did you mean {similar[0]}? " if similar else "")
-            + f"Write for example 2GC128-HP-FC128{own if match else ''}",
+            f"write for example 2GC128-HP-FC128{own if match else ''}{mean}",
+            parameter="arch",
         )
     try:
         return Block(token, _number(width) if width else None, _number(repeat or "1"))
     except HaarPoolError as error:
         remedy = f"write for example 2{token}64" if layer.takes_width else f"write {token}"
-        raise HaarPoolError(error.expected, marked, remedy) from None
+        raise _arch_error(f"with {error.expected}", marked, remedy) from None
 
 
 def _number(digits: str) -> int:

@@ -35,10 +35,11 @@ def build_model(
 ) -> Network:
     """Build the network of an architecture.
 
-    A ReLU follows each convolution and each linear layer except the last; a tanh follows DGC. All
-    convolutions use edge weights, those of `data.edge_weight` and those of coarse graphs. `FCn` is
-    a linear layer of input width n: `FC60-FC180` is Linear(60, 180), Linear(180, out_channels). If
-    the width before the first FC differs from n, a linear layer to n is added.
+    A ReLU follows each convolution and each linear layer except the last; a convolution may have
+    another activation. All convolutions use edge weights, those of `data.edge_weight` and those of
+    coarse graphs. `FCn` is a linear layer of input width n: `FC60-FC180` is Linear(60, 180),
+    Linear(180, out_channels). If the width before the first FC differs from n, a linear layer to n
+    is added.
 
     Args:
         arch: An architecture or its string; `haarnet` is a `HaarNet`, `haarsum` a `HaarSumNet`.
@@ -74,6 +75,7 @@ def build_model(
     if not isinstance(arch, AnyArchitecture):
         arch = parse_architecture(arch)
     arch = arch.with_width(whole_number("width", width))
+    arch.check_options(options)
     settings: dict[str, Any] = {
         "edge_channels": edge_channels,
         "task": task,
@@ -82,7 +84,7 @@ def build_model(
         "dropout": dropout,
         "standardize": standardize,
         "standardize_edges": standardize_edges,
-        "options": arch.check_options(options),
+        "options": options,
     }
     with torch.device("meta"):  # no memory, no random numbers
         check_num_weights(arch, num_weights(arch.build(in_channels, out_channels, **settings)))

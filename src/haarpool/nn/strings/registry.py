@@ -1,29 +1,37 @@
 """The list of layers with a token, and of networks with a name.
 
 Strings are checked without torch. So what `@layer(...)` says about a layer of `haarpool.nn.layers`
-is read from the source of its file; the file is imported when the layer is made.
+is read from the source of its file; the file is imported when the layer is made. A file whose
+source does not say it, because a value is no literal or the constructor is that of a class of
+another file, is imported at once.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
-import pkgutil
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
+from haarpool._modules import load_entry_points
 from haarpool._validate import choice, real_number, whole_number
 from haarpool.errors import HaarPoolError, HaarPoolWarning
+from haarpool.nn.strings.sources import find_decorated, sources_with
 
 Kind = Literal["convolution", "join", "pooling", "readout", "linear"]
 TOKEN = "[A-Z]+(?:[0-9]+[A-Z]+)*"
 LAYERS, NETWORKS = "haarpool.nn.layers", "haarpool.nn.networks"
 ENTRY_POINTS = "haarpool.layers"
+# Parameters of `build_model`, which no option of a layer can have as a name.
+RESERVED = (
+    "arch", "in_channels", "out_channels", "edge_channels", "task", "tied", "dropout", "width",
+    "standardize", "standardize_edges", "cluster_ratio",
+)  # fmt: skip
 
 Class = TypeVar("Class", bound=type)
 
@@ -32,29 +40,48 @@ class Option(NamedTuple):
     """An option of a layer: its default, whose type its values have, and their limits.
 
     Attributes:
-        default: Value by default.
-        limits: Smallest and largest value; those of a float are excluded.
+        default: Value by default. With `None`, values have the type of the limits, or are `None`.
+        limits: Smallest and largest value; those of a float are excluded, unless one is the
+            default. The choices of a text.
     """
 
     default: Any
-    limits: tuple[()] | tuple[float, float] = ()
+    limits: tuple[Any, ...] = ()
 
     def check(self, name: str, value: Any, setting: str = "") -> Any:
         """Check a value; it is an argument, or part of a setting, which the message names."""
         shown = f"{setting}.{name}" if setting else name
-        if isinstance(self.default, bool):
+        if type(value) is type(self.default) and value == self.default:
+            return value
+        known = [*self.limits, self.default] if self.default is None else [self.default]
+        if isinstance(known[0], bool):
             return choice(shown, value, (True, False))
-        if isinstance(self.default, int):
-            return whole_number(shown, value, *map(int, self.limits))
-        if isinstance(self.default, float):
-            example = self.example(name, setting)
+        if isinstance(known[0], int):
+            remedy = "pass a whole number" + (", or None" if self.default is None else "")
+            return whole_number(shown, value, *self.limits, remedy=remedy)
+        example = self.example(name, setting)
+        if isinstance(known[0], float):
             return real_number(shown, value, *self.limits, includes_minimum=False, **example)
+        if isinstance(known[0], str) and self.limits:
+            return choice(shown, value, self.limits)
+        if isinstance(known[0], str) and not isinstance(value, str):
+            raise HaarPoolError("as text", f"{value!r}", parameter=shown, **example)
         return value
+
+    def is_consistent(self) -> bool:
+        """Return whether the limits are limits, or choices, and the default is among them."""
+        default, limits = self
+        if not limits or isinstance(default, bool):
+            return True
+        if isinstance(limits[0], str):
+            return default is None or default in limits
+        known = limits if default is None else (*limits, default)
+        are_numbers = all(isinstance(one, int | float) for one in known)
+        return len(limits) == 2 and are_numbers and limits[0] <= known[-1] <= limits[1]
 
     def example(self, name: str, setting: str = "") -> dict[str, Any]:
         """Return the remedy of an error, and the value that it mentions."""
-        value = 0.8 if isinstance(self.default, float) else self.default
-        shown, value = (setting, {name: value}) if setting else (name, value)
+        shown, value = (setting, {name: self.default}) if setting else (name, self.default)
         return {"remedy": f"pass for example {{{shown}}}", shown: value}
 
 
@@ -111,15 +138,17 @@ def layer(
     compiles: bool | None = None,
     exports: bool | None = None,
     options: Sequence[str] | None = None,
-    limits: Mapping[str, tuple[float, float]] | None = None,
+    limits: Mapping[str, tuple[Any, ...]] | None = None,
 ) -> Callable[[Class], Class]:
     """Return a class decorator that registers a layer for architecture strings.
 
     The first line of the docstring says what the layer is, and parameters of the constructor with a
-    default are its options: `build_model(..., ratio=0.8)`, `--pooling ratio=0.8`. By kind, the
-    class is made and called as
+    default are its options: `build_model(..., ratio=0.8)`, `--pooling ratio=0.8`. An option
+    `domain` is that of the network, and `num_clusters` shrinks from layer to layer, see
+    `build_model`. By kind, the class is made and called as
 
-        convolution  Class(in_channels, out_channels, **options);  x = layer(x, edges)
+        convolution  Class(in_channels, out_channels, **options);  x = layer(x, edges), see `Edges`;
+                     a ReLU follows, or its attribute `activation`
         pooling      Class(in_channels, **options);  layer(x, edge_index, edge_weight, batch)
                      returns a `PoolingOutput`, or a tuple that starts with these four, of the
                      coarse graphs; further losses are its `details`
@@ -128,8 +157,9 @@ def layer(
                      rows (B, out_channels) = layer(state, data), see `LayerState`
 
     A pooling whose output has other columns than its input has an attribute `out_channels`, or a
-    method `out_channels(in_channels)`. One that needs more than a chain has a method `transform`,
-    see `EigenPooling`.
+    method `out_channels(in_channels)`. If the result for a graph may depend on its minibatch, it
+    has an attribute `depends_on_batch = True`. One that needs more than a chain has a method
+    `transform`, see `EigenPooling`.
 
     Args:
         token: Capital letters, with digits only between them.
@@ -140,7 +170,9 @@ def layer(
         compiles: Whether it compiles into one graph; `None` is `static`.
         exports: Whether `torch.export` takes it; `None` is `static`.
         options: Names of its options; `None` for all parameters with a default.
-        limits: Smallest and largest values of options; those of a float are excluded.
+        limits: Smallest and largest values of options; those of a float are excluded, unless one is
+            the default. Without them numbers are above 0. For a text its choices. An option whose
+            default is `None` can be `None`, or has the type of its limits.
 
     Example:
         >>> @layer("NONE", kind="pooling")
@@ -150,111 +182,113 @@ def layer(
         'No pooling'
         >>> del _LAYERS["NONE"]
     """
-    said = {
-        "kind": kind, "chain": chain, "static": static, "compiles": compiles, "exports": exports,
-        "options": options, "limits": limits,
+    said: dict[str, Any] = {
+        "token": token, "kind": kind, "chain": chain, "static": static, "compiles": compiles,
+        "exports": exports, "options": options, "limits": limits,
     }  # fmt: skip
 
     def add(cls: Class) -> Class:
         parameters = inspect.signature(cls).parameters.values()
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         home = f"{cls.__module__}:{cls.__qualname__}"
-        _add(token, home, inspect.getdoc(cls), defaults, said, cls)
+        _add(home, inspect.getdoc(cls), defaults, cls, **said)
         return cls
 
     return add
 
 
 def _add(
-    token: str,
     home: str,
     doc: str | None,
     defaults: Mapping[str, Any],
-    said: Mapping[str, Any],
-    loaded: type | None = None,
+    loaded: type | None,
+    *,
+    token: str,
+    options: Sequence[str] | None,
+    limits: Mapping[str, tuple[Any, ...]] | None,
+    compiles: bool | None,
+    exports: bool | None,
+    **said: Any,
 ) -> None:
     """Register a layer by what its class and its decorator say."""
     if not home.startswith(f"{LAYERS}."):
         _read_folder()
+    if not re.fullmatch(TOKEN, token):
+        raise HaarPoolError("a token of capital letters", f"{token!r}", "choose another token")
     known = _LAYERS.get(token)
-    if not re.fullmatch(TOKEN, token) or (known and known.home != home):
-        raise HaarPoolError(
-            "an unused token of capital letters",
-            f"{token!r}" + (f" of {known.name}" if known else ""),
-            "choose another token",
-        )
-    names, limits = said.get("options"), said.get("limits") or {}
-    static = said.get("static", False)
-    compiles, exports = (said.get(key) for key in ("compiles", "exports"))
+    if known and known.home != home:
+        expected = f"token {token!r} for one class"
+        raise HaarPoolError(expected, f"{known.home} and {home}", "choose another token")
+    choice("kind", said["kind"], get_args(Kind))
+    names = tuple(defaults if options is None else options)
     _LAYERS[token] = Layer(
         token=token,
         home=home,
         summary=(doc or "").partition("\n")[0].removesuffix("."),
-        options={
-            name: Option(defaults[name], tuple(limits.get(name, ())))
-            for name in (defaults if names is None else names)
-        },
-        kind=said["kind"],
-        chain=said.get("chain", False),
-        static=static,
-        compiles=static if compiles is None else compiles,
-        exports=static if exports is None else exports,
+        options=_options(token, names, defaults, limits or {}),
+        compiles=said["static"] if compiles is None else compiles,
+        exports=said["static"] if exports is None else exports,
         loaded=loaded,
+        **said,
     )
 
 
-def _declared(package: str, decorator: str) -> Iterator[tuple[str, ast.ClassDef, ast.Call]]:
-    """Yield module, class and decorator of the decorated classes of a folder, from the sources."""
-    for module in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
-        spec = module.module_finder.find_spec(module.name, None)
-        source = spec.loader.get_source(module.name)  # type: ignore[union-attr]
-        if source is None:  # an installation without sources
-            import_module(module.name)
-        if f"@{decorator}(" not in (source or ""):
-            continue
-        for node in ast.parse(source).body:
-            for call in getattr(node, "decorator_list", ()):
-                if isinstance(call, ast.Call) and ast.unparse(call.func) == decorator:
-                    assert isinstance(node, ast.ClassDef)
-                    yield module.name, node, call
+def _options(
+    token: str,
+    names: Sequence[str],
+    defaults: Mapping[str, Any],
+    limits: Mapping[str, tuple[Any, ...]],
+) -> dict[str, Option]:
+    """Return the options of a layer; raise an error if their names or limits are wrong."""
+    for unknown in [name for name in names if name not in defaults]:
+        expected = f"options of {token} that its constructor has, with a default"
+        raise HaarPoolError(expected, f"{unknown!r}", "add the parameter, or leave the option out")
+    for unknown in [name for name in limits if name not in names]:
+        expected = f"limits of options of {token}: {', '.join(names) or 'it has none'}"
+        raise HaarPoolError(expected, f"{unknown!r}", "rename it, or leave it out")
+    for reserved in [name for name in names if name in RESERVED]:
+        expected = f"options of {token} with names that build_model does not have"
+        raise HaarPoolError(expected, f"{reserved!r}", "rename it, or leave it out of options=")
+    result = {name: Option(defaults[name], tuple(limits.get(name, ()))) for name in names}
+    for name, option in result.items():
+        if not option.is_consistent():
+            expected = f"limits of {token} with the default {name}={option.default!r} inside"
+            remedy = f'pass for example limits={{"{name}": (smallest, largest)}}'
+            raise HaarPoolError(expected, f"{option.limits}", remedy)
+    return result
+
+
+@contextmanager
+def _warning_instead(subject: str) -> Iterator[None]:
+    """Turn whatever a file or package raises into a warning, so that other layers work."""
+    try:
+        yield
+    except Exception as error:
+        text = f"{subject} not loaded: {type(error).__name__}: {error}"
+        warnings.warn(text, HaarPoolWarning, stacklevel=2)
 
 
 @cache
 def _read_folder() -> None:
-    """Register the layers of the folder, without importing them."""
-    for module, node, call in _declared(LAYERS, "layer"):
-        token, home = ast.literal_eval(call.args[0]), f"{module}:{node.name}"
-        if token in _LAYERS and _LAYERS[token].home == home:  # its module is imported
-            continue
-        defaults: dict[str, Any] = {}
-        for one in node.body:
-            if isinstance(one, ast.FunctionDef) and one.name == "__init__":
-                first = len(one.args.args) - len(one.args.defaults)
-                parameters = [*one.args.args[first:], *one.args.kwonlyargs]
-                values = [*one.args.defaults, *one.args.kw_defaults]
-                pairs = zip(parameters, values, strict=True)
-                defaults = {p.arg: ast.literal_eval(v) for p, v in pairs if v is not None}
-        said = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-        _add(token, home, ast.get_docstring(node), defaults, said)
-
-
-@cache
-def _load_entry_points() -> None:
-    """Import the modules that installed packages name in the group `haarpool.layers`."""
-    from importlib.metadata import entry_points  # it takes time, and few strings need it
-
-    for entry in entry_points(group=ENTRY_POINTS):
-        try:
-            entry.load()
-        except Exception as error:  # whatever a package raises, others work
-            text = f"layers of entry point {entry.name} = {entry.value} were not loaded: {error}"
-            warnings.warn(text, HaarPoolWarning, stacklevel=2)
+    """Register the layers of the folder; files that say all in literals are not imported."""
+    for module, source in sources_with("layer", LAYERS):
+        with _warning_instead(f"{module} was"):
+            try:
+                found = list(find_decorated(source, layer))
+            except (TypeError, ValueError):  # no literals
+                import_module(module)
+                continue
+            for cls in found:
+                known, home = _LAYERS.get(cls.said["token"]), f"{module}:{cls.name}"
+                if not (known and known.home == home):  # else its module is imported
+                    with _warning_instead(f"{home} was"):
+                        _add(home, cls.doc, cls.defaults, None, **cls.said)
 
 
 def registered_layers() -> Mapping[str, Layer]:
     """Return all layers by their tokens, also those of installed packages, sorted by kind."""
     _read_folder()
-    _load_entry_points()
+    load_entry_points(ENTRY_POINTS)
     kinds = get_args(Kind)
     order = sorted(_LAYERS.values(), key=lambda one: (kinds.index(one.kind), one.token))
     return {one.token: one for one in order}
@@ -273,6 +307,8 @@ def network(name: str) -> Callable[[Class], Class]:
     Args:
         name: Lower-case letters.
     """
+    if not re.fullmatch("[a-z]+", name):
+        raise HaarPoolError("a name of lower-case letters", f"{name!r}", "choose another name")
 
     def add(cls: Class) -> Class:
         cls.name = name  # type: ignore[attr-defined]
@@ -285,8 +321,14 @@ def network(name: str) -> Callable[[Class], Class]:
 @cache
 def _network_homes() -> dict[str, str]:
     """Return the module of each network of the folder."""
-    found = _declared(NETWORKS, "network")
-    return {ast.literal_eval(call.args[0]): module for module, _, call in found}
+    homes: dict[str, str] = {}
+    for module, source in sources_with("network", NETWORKS):
+        with _warning_instead(f"{module} was"):
+            try:
+                homes |= {cls.said["name"]: module for cls in find_decorated(source, network)}
+            except (TypeError, ValueError):
+                import_module(module)
+    return homes
 
 
 def find_network(text: str) -> Any:
@@ -297,7 +339,7 @@ def find_network(text: str) -> Any:
         if home := _network_homes().get(name):
             import_module(home)
         elif text.islower():  # no tokens, which are capitals
-            _load_entry_points()
+            load_entry_points(ENTRY_POINTS)
     return _NETWORKS.get(name)
 
 
@@ -306,6 +348,6 @@ def asks_packages(text: str) -> bool:
     from importlib.metadata import entry_points
 
     _read_folder()
-    named = text.lower().partition(":")[0] in _network_homes()
+    named = text.lower().partition(":")[0] in {*_network_homes(), *_NETWORKS}
     known = named or _LAYERS.keys() >= {*re.findall(TOKEN, text)}
     return not known and bool(entry_points(group=ENTRY_POINTS))
