@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy.stats import t as student
 
-from haarpool.tasks import find_task
+from haarpool.tasks import Names, find_task
 
 
 def fake_trainer():
@@ -19,11 +19,12 @@ def fake_trainer():
         right = (output.argmax(1).numpy() == trainer.targets[graphs]).mean()
         return float(-output.abs().sum()), float(right)
 
+    task = find_task("classification")
     trainer = SimpleNamespace(
         split=SimpleNamespace(validation=np.arange(4)),
         targets=np.array([0, 0, 1, 1]),
-        task=find_task("classification"),
-        scale=None,
+        task=task,
+        predictions=lambda output: task.predictions(output, None, Names(("a", "b"))),
         evaluate=evaluate,
     )
     return trainer

@@ -47,7 +47,7 @@ def test_wrong_options(settings, words):
 
 ALL = "GC8-EIG-GC8-SP-DP-LAP-SORT-FC8"
 NAMES = "num_modes, ratio, num_clusters, relaxed, distance, sorted_nodes, cluster_ratio"
-AMONG = f"expected options of poolings among {NAMES}"
+AMONG = f"expected --pooling with options of poolings among {NAMES}"
 EXAMPLE = "pass for example --pooling ratio=0.8"
 
 

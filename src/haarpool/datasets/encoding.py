@@ -133,9 +133,10 @@ class Encoding:
         for kind in names:
             if kind not in known or names.count(kind) > 1:
                 raise HaarPoolError(
-                    f"features of {graphs.name} out of {', '.join(known)}",
+                    f"of {graphs.name} out of {', '.join(known)}",
                     f"{kinds!r}",
                     "join different kinds by +, for example {features}",
+                    parameter="features",
                     features="degree+constant",
                 )
         made = {

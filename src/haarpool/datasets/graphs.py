@@ -29,7 +29,7 @@ class Graphs:
             "attributes", "atoms", "x") are real numbers.
         edge_weight: (E,) Edge weights, or None.
         edge_columns: (E, ...) Edge features by kind.
-        task: The task, or its name; None without labels.
+        task: The task; None without labels. The constructor also finds it by its name.
         targets: (G,) Classes, -1 without label; or (G, T) zeros and ones, NaN without label; or
             (G, T) values, NaN without label.
         classes: (C,) Names of the classes.
