@@ -219,15 +219,14 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         labelled, dtype = self._labelled(graphs, y)
         if labelled.task is None or not labelled.is_labelled.any():
             raise HaarPoolError("graphs with labels", "graphs without", "pass y")
-        expected, got = (
-            f"{task} of {len(names.targets) or 1} per graph"
-            for task, names in (
-                (self.trained.task, self.trained.names),
-                (labelled.task, labelled.names),
+        model, number = self.trained, len(labelled.target_names) or 1
+        wanted = len(model.names.targets) or 1
+        if (model.task, wanted) != (labelled.task, number):
+            raise HaarPoolError(
+                f"labels for {model.task}, {wanted} per graph, as in fit",
+                f"labels for {labelled.task}, {number} per graph",
+                "pass others",
             )
-        )
-        if expected != got:
-            raise HaarPoolError(f"labels for {expected}, as in fit", got, "pass others")
         return labelled, dtype
 
     def save(self, folder: str | PathLike[str]) -> None:
@@ -311,6 +310,11 @@ class HaarClassifier(ClassifierMixin, _ClassifierParameters, _Estimator):  # typ
         if not task.has_targets:
             labelled = labelled.take(np.flatnonzero(labelled.is_labelled))
             targets = self._classes_of(labelled, dtype)
+        elif set(labelled.classes) <= set(names.classes):  # some may not occur in these graphs
+            known = np.isfinite(targets)
+            number = [*map(names.classes.index, labelled.classes)]
+            targets = targets.copy()
+            targets[known] = np.array(number)[targets[known].astype(np.int64)]
         return task.estimator_score(self._predict(labelled), targets, names)
 
     def _classes_of(self, graphs: Graphs, dtype: str | None) -> Ints:

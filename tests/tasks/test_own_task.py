@@ -60,15 +60,20 @@ def test_a_scale_of_ones_own_in_training_testing_and_prediction():
         )
 
 
-def test_a_resumed_run_keeps_the_scale():
+def test_a_resumed_run_keeps_the_scale(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
     with registered(Positive, "of_tests"):
-        save_rings("rings.pt", lambda rings, nodes: [float(nodes)])
-        graphs = read_graphs("rings.pt", task="of_tests")
-        model = HaarRegressor(task="of_tests", ensemble=2, **FAST).fit(graphs)
-        model.save("run")
-        again = hp.load("run")
-        np.testing.assert_array_equal(again.predict(graphs), model.predict(graphs))
-        assert (model.predict(graphs) > 0).all()
+        save_rings("rings.pt", lambda rings, nodes: [1000.0 * nodes])
+        arguments = ("train", "rings.pt", "--task", "of_tests", *SMALL, "--ensemble", 2, "--out")
+        run_main(*arguments, "whole")
+        with monkeypatch.context() as patch:
+            patch.setattr("haarpool.training.results.write_results", interrupt)
+            run_main(*arguments, "resumed", code=130)
+        run_main("train", "--resume", "resumed")
+        values = [hp.load(run).predict("rings.pt") for run in ("whole", "resumed")]
+        np.testing.assert_array_equal(*values)
 
 
 # ---------------------------------------------------------------------- several outputs per target
@@ -91,6 +96,9 @@ def test_several_outputs_per_target_from_reading_to_the_report():
         assert model.predict(graphs).shape == (240, 2)
         assert model.predict_uncertainty(graphs).shape == (240, 2)
         assert 0 <= model.score(graphs) <= 1
+        some = [data for data in graphs if data.y[0, 0] > 0 and data.y[0, 1] > 0]  # two classes
+        right = (model.predict(some) == [data.y[0].tolist() for data in some]).mean()
+        assert model.score(some) == pytest.approx(right)
         assert hp.load_dataset("rings.pt", task="of_tests").num_classes == 6
         assert find_task("of_tests") is task
 
@@ -224,7 +232,7 @@ def test_a_task_of_the_other_estimator_is_an_error():
 def test_labels_of_another_number_of_targets_are_an_error():
     values = np.arange(480.0).reshape(240, 2)
     model = HaarRegressor(**FAST).fit("rings", values)
-    with error_with("labels for regression of 2 per graph, as in fit", "regression of 1"):
+    with error_with("labels for regression, 2 per graph, as in fit", "regression, 1 per"):
         model.score("rings", values[:, 0])
 
 

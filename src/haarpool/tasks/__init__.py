@@ -7,7 +7,7 @@ from haarpool.tasks._figures import Figure, Matrix, Panel
 from haarpool.tasks._labels import MISSING, Names, spread
 from haarpool.tasks._scale import Scale
 from haarpool.tasks._scores import SCORES, Score
-from haarpool.tasks._task import Task, find_task, register, task_names
+from haarpool.tasks._task import Task, find_task, is_registered, register, task_names
 
 for _name in module_names(__name__):
     import_module(f"{__name__}.{_name}")
@@ -23,6 +23,7 @@ __all__ = [
     "Score",
     "Task",
     "find_task",
+    "is_registered",
     "register",
     "spread",
     "task_names",

@@ -509,6 +509,20 @@ def find_task(name: str | None, num_targets: int = 1) -> Task | None:
     return _TASKS[task.of_several] if num_targets > 1 and task.of_several else task
 
 
+def is_registered(name: str) -> bool:
+    """Return whether there is a task of this name.
+
+    Example:
+        >>> is_registered("regression"), is_registered("ranking")
+        (True, False)
+    """
+    try:
+        find_task(name)
+    except HaarPoolError:
+        return False
+    return True
+
+
 def _mean(values: list[float]) -> float:
     return float(np.mean(values)) if values else math.nan
 

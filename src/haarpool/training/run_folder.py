@@ -30,7 +30,7 @@ from safetensors import SafetensorError, safe_open
 
 from haarpool._files import atomic_write, write_text
 from haarpool.errors import HaarPoolError
-from haarpool.tasks import Names, task_names
+from haarpool.tasks import Names, is_registered
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -256,15 +256,14 @@ class RunFolder:
 
         config = self.config()
         task, chain, missing = config["data"]["task"], config["chain"] or {}, ""
-        if task not in task_names():
+        try:
+            parse_architecture(config["model"]["arch"])
+        except UnknownTokenError as error:
+            missing = f"all layers of {error.got}"
+        if not is_registered(task):
             missing = f"the task {task!r}"
-        elif clustering and "method" in chain and chain["method"] not in clusterings():
+        if clustering and "method" in chain and chain["method"] not in clusterings():
             missing = f"the clustering {chain['method']!r}"
-        else:
-            try:
-                parse_architecture(config["model"]["arch"])
-            except UnknownTokenError as error:
-                missing = f"all layers of {error.got}"
         if missing:
             raise HaarPoolError(
                 f"{missing}, which the run in {self.path} needs",
