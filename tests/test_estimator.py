@@ -396,7 +396,7 @@ def test_messages_name_only_parameters_of_estimators():
         (HaarClassifier(**FAST), [[1, 0]] * 6),
         (HaarRegressor(**FAST), [np.nan] * 6),
     ):
-        with pytest.raises(hp.HaarPoolError, match="; (pass y|choose other targets$)"):
+        with pytest.raises(hp.HaarPoolError, match=r"; (pass y|choose other targets$)"):
             model.fit(graphs, y)
 
 
