@@ -136,7 +136,7 @@ def score_of(trainer: Trainer, outputs: Sequence[Tensor], monitor: str, metric: 
         if monitor == "score":
             signed = [(trainer.task.higher_is_better(score), -loss) for loss, score in results]
             best = max(range(len(outputs)), key=signed.__getitem__)
-        predicted = trainer.task.to_predictions(outputs[best][other], trainer.scale)
+        predicted = trainer.predictions(outputs[best][other])
         scores.append(trainer.task.score(predicted, trainer.targets[part[other]])[metric])
     return float(np.mean(scores))
 

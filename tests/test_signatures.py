@@ -38,6 +38,7 @@ hp.register("pairs", version="1")(pairs)
 dataset = hp.load_dataset("rings", features="degree", seed=1)
 model: hp.HaarClassifier = hp.HaarClassifier(epochs=3, chain={"method": "matching"}).fit(dataset)
 values: hp.HaarRegressor = hp.HaarRegressor(ensemble=2, monitor="loss", device="cpu")
+values = hp.HaarRegressor(task="counts")
 epochs: int = model.epochs
 """
 # What mypy says of a line, or a part of it.
@@ -54,6 +55,7 @@ WRONG = {
     "hp.HaarClassifier(epoch=3)": 'Unexpected keyword argument "epoch"',
     "hp.HaarRegressor(epochs='3')": 'incompatible type "str"; expected "int"',
     "hp.HaarRegressor(schedule='linear')": "incompatible type \"Literal['linear']\"",
+    "hp.HaarClassifier(task=3)": 'incompatible type "int"; expected "str"',
     "hp.load_dataset('rings', feature='x')": 'Unexpected keyword argument "feature"',
     "hp.adjiont(graph)": 'Module has no attribute "adjiont"',
 }

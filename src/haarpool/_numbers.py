@@ -34,6 +34,36 @@ def mean_and_std(mean: float, std: float | None, decimals: int = 1, mark: str = 
     return f"{fixed(mean, decimals)}{mark}{spread}"
 
 
+def number(value: float | None) -> str:
+    """Format a number with four digits; None and NaN give a dash.
+
+    Example:
+        >>> number(0.84210526), number(188), number(43471.0), number(None)
+        ('0.8421', '188', '43,471', '–')
+    """
+    if value is None or math.isnan(value):
+        return DASH
+    if value == round(value) and abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return f"{value:,.1f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def measured(mean: float, std: float | None = None) -> str:
+    """Format mean ± standard deviation, both to the second digit of the standard deviation.
+
+    Example:
+        >>> measured(42.914, 1.2345), measured(0.00002, 0.000001), measured(42.914)
+        ('42.9 ± 1.2', '2.0e-05 ± 1.0e-06', '42.91')
+    """
+    if std is None or not math.isfinite(mean + std):
+        return number(mean)
+    if 0 < max(abs(mean), std) < 1e-4:
+        return f"{mean:.1e} ± {std:.1e}"
+    # At most four digits of the mean, even if all repeats have the same score.
+    scale = max(std, abs(mean) / 100) or 1
+    return mean_and_std(mean, std, max(1 - math.floor(math.log10(scale)), 0))
+
+
 def as_json(value: Any, digits: int = 17) -> Any:
     """Return a value that JSON can hold: null for numbers that are not finite.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from typing import Any, Literal, Self
 
@@ -12,15 +12,15 @@ import sklearn.exceptions
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from haarpool._types import Domain, Floats
+from haarpool._types import Domain, Floats, Ints
 from haarpool._validate import real_number
 from haarpool.datasets import as_graphs
 from haarpool.datasets.array_labels import with_labels, with_values
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import class_values
+from haarpool.datasets.labels import class_values, default_names
 from haarpool.datasets.splits import as_json, hold_out
 from haarpool.errors import HaarPoolError
-from haarpool.tasks import MISSING, find_task
+from haarpool.tasks import MISSING, Task, find_task
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
 from haarpool.training.results import describe_run
@@ -72,6 +72,16 @@ class _Parameters:
     progress: bool | None = None
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class _ClassifierParameters(_Parameters):
+    task: str = "classification"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _RegressorParameters(_Parameters):
+    task: str = "regression"
+
+
 class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """The common part of both estimators."""
 
@@ -90,14 +100,18 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
                 classifier these have the classes 0 and 1; other classes are booleans, numbers or
                 text, and `predict` returns them in the same dtype. None and NaN are missing labels.
         """
+        self._check_task()
         real_number("validation", self.validation, 0, 1, includes_minimum=False)
         settings = {name: getattr(self, name) for name in SETTINGS}
         config = RunConfig(**settings | {"chain": self.chain or {}})
         labelled, dtype = self._labelled(graphs, y)
         try:
             check_labels(labelled)
-        except HaarPoolError as error:  # its remedies are for the shell
-            remedy = "pass y" + " with at least two classes" * find_task(self.task).reads_classes
+        except HaarPoolError as error:
+            if not error.values:
+                raise
+            # It mentions parameters of `read_graphs`.
+            remedy = "pass y" + " with other labels" * bool(labelled.is_labelled.any())
             raise HaarPoolError(error.expected, error.got, remedy) from error
         split = hold_out(labelled, self.validation, config.seed)
         group = ProcessGroup(device=find_device(self.device))
@@ -109,20 +123,34 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         self._split = as_json(run.splits)
         return self
 
+    def _check_task(self) -> None:
+        """Raise an error if the task is that of another estimator."""
+        task = find_task(self.task)
+        if task is None or not isinstance(self, _estimator_of(task)):
+            kind = "classes" if isinstance(self, HaarClassifier) else "values"
+            remedy = "choose one of `haarpool.tasks.task_names()`"
+            if task is not None:
+                remedy = f"use {_estimator_of(task).__name__}"
+            raise HaarPoolError(f"with {kind} as labels", f"{task!r}", remedy, parameter="task")
+
     def _labelled(self, data: Any, y: Any) -> tuple[Graphs, str | None]:
         """Return graphs with labels that fit the task, and the dtype of the classes in y."""
         task = find_task(self.task)
+        # Labels that look like values are no classes, unless a task of classes is chosen.
+        asked = None if task.of_several else task
         try:
-            graphs = as_graphs(data, None if task.reads_classes else task, labels=y is None)
+            graphs = as_graphs(data, asked, labels=y is None)
         except HaarPoolError as error:
             if "task" not in error.values:
                 raise
-            remedy = "use HaarRegressor, or pass y"  # estimators have no parameter task
+            remedy = "use HaarRegressor, or pass y"  # it mentions the parameter of `read_graphs`
             raise HaarPoolError(error.expected, error.got, remedy) from error
         if y is not None:
             return with_labels(graphs, y, task)
-        if graphs.task is None or graphs.task.reads_classes == task.reads_classes:
+        if graphs.task is None:
             return graphs, None
+        if graphs.task.reads_classes == task.reads_classes:
+            return _with_task(graphs, task), None
         if task.reads_classes:
             raise HaarPoolError(
                 "classes, as whole numbers", "real values", "use HaarRegressor, or pass y"
@@ -164,8 +192,24 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         model = self.trained
         if len(model.networks) == 1:
             raise HaarPoolError("an ensemble", "one network", "fit with ensemble=5")
-        spread = model.task.uncertainty(model.predict_members(as_graphs(graphs, labels=False)))
+        members = model.predict_members(as_graphs(graphs, labels=False))
+        spread = model.task.uncertainty(members, model.names)
         return spread[:, 0] if spread.shape[1] == 1 else spread
+
+    def _to_score(self, graphs: Any, y: Any) -> tuple[Graphs, str | None]:
+        """Return graphs with labels of the task of the model, and the dtype of the classes in y."""
+        labelled, dtype = self._labelled(graphs, y)
+        if labelled.task is None or not labelled.is_labelled.any():
+            raise HaarPoolError("graphs with labels", "graphs without", "pass y")
+        model, number = self.trained, len(labelled.target_names) or 1
+        wanted = len(model.names.targets) or 1
+        if (model.task, wanted) != (labelled.task, number):
+            raise HaarPoolError(
+                f"labels for {model.task}, {wanted} per graph, as in fit",
+                f"labels for {labelled.task}, {number} per graph",
+                "pass others",
+            )
+        return labelled, dtype
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write a folder that `haarpool.load` and `haarpool predict` read."""
@@ -173,7 +217,7 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         RunFolder.create(folder, self._config, self._split).write_tensors(MODEL, tensors)
 
 
-class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
+class HaarClassifier(ClassifierMixin, _ClassifierParameters, _Estimator):  # type: ignore[misc]
     """Classify graphs with HaarPooling: one target, or several with two classes each.
 
     Several targets are labels of shape (G, T): 0, 1, or NaN where the label is missing. Then
@@ -184,6 +228,8 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         validation: Share of the graphs that is not trained on, in (0, 1). It chooses the epoch
             if `monitor` is "loss" or "score"; the default "last" keeps the last epoch.
         device: "auto", "cpu", "cuda", ...
+        task: A task whose labels are classes, see `haarpool.tasks`; "classification" of several
+            targets is "multilabel".
         progress: True shows a progress bar, False hides it, `None` shows it on a terminal.
 
     The other parameters are settings of a run, see `haarpool.training.config.RunConfig`.
@@ -209,8 +255,6 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         ((1, 2), (1, 2))
     """
 
-    task: str = "classification"
-
     @property
     def classes_(self) -> NDArray[Any]:
         """(C,) the classes, of every target, in the dtype of y.
@@ -225,10 +269,14 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def predict(self, graphs: Any) -> NDArray[Any]:
         """Predict (G,) the most probable class of each graph; for several targets (G, T)."""
-        return self.trained.task.decide(self._predict(graphs), self.classes_)
+        model = self.trained
+        return model.task.decide(self._predict(graphs), self.classes_, model.names)
 
     def score(self, graphs: Any, y: Any = None) -> float:
         """Compute the accuracy on graphs with labels; for several targets the mean ROC-AUC.
+
+        For a task of your own it is what `Task.estimator_score` returns: the main score, minus it
+        if it is an error.
 
         Args:
             graphs: Graphs as in `fit`; those without label are left out.
@@ -237,24 +285,31 @@ class HaarClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         Returns:
             The score; the mean ROC-AUC is over the targets with both classes, NaN without any.
         """
-        labelled, dtype = self._labelled(graphs, y)
-        if labelled.targets is None or not labelled.is_labelled.any():
-            raise HaarPoolError("graphs with classes", "graphs without", "pass y")
-        task, names = self.trained.task, self.trained.names.classes
-        if labelled.task is None or labelled.task.has_targets != task.has_targets:
-            raise HaarPoolError(f"labels for {task}, as in fit", f"{labelled.task}", "pass others")
-        if task.has_targets:
-            return task.main_score(self._predict(labelled), labelled.targets)
-        known = labelled.take(np.flatnonzero(labelled.is_labelled))
-        predicted = task.decide(self._predict(known), np.arange(len(names)))
-        classes = zip(names, self.classes_.tolist(), strict=True)
-        others = [*zip(known.classes, class_values(known.classes, dtype).tolist(), strict=True)]
+        labelled, dtype = self._to_score(graphs, y)
+        task, names = self.trained.task, self.trained.names
+        targets = labelled.targets
+        assert targets is not None
+        if not task.has_targets:
+            labelled = labelled.take(np.flatnonzero(labelled.is_labelled))
+            targets = self._classes_of(labelled, dtype)
+        elif set(labelled.classes) <= set(names.classes):  # some may not occur in these graphs
+            known = np.isfinite(targets)
+            number = [*map(names.classes.index, labelled.classes)]
+            targets = targets.copy()
+            targets[known] = np.array(number)[targets[known].astype(np.int64)]
+        return task.estimator_score(self._predict(labelled), targets, names)
+
+    def _classes_of(self, graphs: Graphs, dtype: str | None) -> Ints:
+        """Return (G,) the class of each graph for the model, C if the model does not have it."""
+        own = [*zip(self.trained.names.classes, self.classes_.tolist(), strict=True)]
+        others = zip(graphs.classes, class_values(graphs.classes, dtype).tolist(), strict=True)
         # 1 of the graphs is True of y, and "1" of a table is 1.
-        same = np.array([[name == n or value == v for n, v in others] for name, value in classes])
-        return float(np.mean(same[predicted, known.targets]))
+        same = [[name == n or value == v for n, v in own] + [True] for name, value in others]
+        classes: Ints = np.argmax(same, axis=1)[graphs.targets]
+        return classes
 
 
-class HaarRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
+class HaarRegressor(RegressorMixin, _RegressorParameters, _Estimator):  # type: ignore[misc]
     """Predict values of graphs with HaarPooling: one target, or several.
 
     Several targets are labels of shape (G, T), NaN where the value is missing. Parameters are as in
@@ -270,14 +325,16 @@ class HaarRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         ((20,), (20,))
     """
 
-    task: str = "regression"
-
     def predict(self, graphs: Any) -> Floats:
         """Predict (G,) values in the units of the labels; (G, T) if there are several targets."""
-        return self.trained.task.decide(self._predict(graphs), np.zeros(0))
+        model = self.trained
+        return model.task.decide(self._predict(graphs), np.zeros(0), model.names)
 
     def score(self, graphs: Any, y: Any = None) -> float:
         """Compute the coefficient of determination R², averaged over targets.
+
+        For a task of your own it is what `Task.estimator_score` returns: R² if it is one of its
+        scores and the task is a `Regression`, else the main score, minus it if it is an error.
 
         Args:
             graphs: Graphs as in `fit`.
@@ -286,10 +343,31 @@ class HaarRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         Returns:
             R²; NaN if it is not defined, as for a single graph or for equal labels.
         """
-        labelled, _ = self._labelled(graphs, y)
-        if labelled.targets is None:
-            raise HaarPoolError("graphs with values", "graphs without", "pass y")
-        return self.trained.task.score(self._predict(labelled), labelled.targets)["r2"]
+        labelled, _ = self._to_score(graphs, y)
+        assert labelled.targets is not None
+        predicted, names = self._predict(labelled), self.trained.names
+        return self.trained.task.estimator_score(predicted, labelled.targets, names)
+
+
+def _estimator_of(task: Task) -> type[HaarClassifier | HaarRegressor]:
+    return HaarClassifier if task.reads_classes else HaarRegressor
+
+
+def _with_task(graphs: Graphs, task: Task) -> Graphs:
+    """Return graphs whose labels, classes or values like those of the task, belong to it."""
+    assert graphs.task is not None
+    assert graphs.targets is not None
+    if graphs.task in (task, task.of_several):
+        return graphs
+    labels, names = graphs.targets, graphs.target_names
+    if task.has_targets and not names:
+        names = default_names(1)
+    if graphs.task.has_targets and not task.has_targets:
+        got = f"{graphs.task} of {', '.join(names)}"
+        raise HaarPoolError(f"one label per graph for {task}", got, "pass y of shape (G,)")
+    if task.reads_classes:
+        labels = np.nan_to_num(labels, nan=MISSING).astype(np.int64).reshape(-1)
+    return replace(graphs, **task.label_fields(labels, graphs.classes, names))
 
 
 def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | HaarRegressor:
@@ -302,9 +380,8 @@ def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | Haa
     folder = RunFolder.open(run)
     model = load_model(folder, find_device(device))
     config = folder.config()
-    cls = HaarClassifier if model.task.reads_classes else HaarRegressor
     settings = {k: v for k, v in config["training"].items() if k in SETTINGS}
-    estimator = cls(device=device, **settings)
+    estimator = _estimator_of(model.task)(task=str(model.task), device=device, **settings)
     estimator._model, estimator._config = model, config
     try:
         class_values(model.names.classes, config["data"].get("class_dtype"))

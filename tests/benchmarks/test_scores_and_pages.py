@@ -19,7 +19,7 @@ from benchmarks.presets import score_of
 from benchmarks.results import Benchmark
 from benchmarks.speed_page import layer_table, three_digits, training_table
 from haarpool.haar import operators
-from haarpool.tasks import find_task
+from haarpool.tasks import Names, find_task
 
 CPU = BenchOptions(torch.device("cpu"), quick=True)
 
@@ -31,11 +31,12 @@ def fake_trainer():
         right = (output.argmax(1).numpy() == trainer.targets[graphs]).mean()
         return float(-output.abs().sum()), float(right)
 
+    task = find_task("classification")
     trainer = SimpleNamespace(
         split=SimpleNamespace(validation=np.arange(4)),
         targets=np.array([0, 0, 1, 1]),
-        task=find_task("classification"),
-        scale=None,
+        task=task,
+        predictions=lambda output: task.predictions(output, None, Names(("a", "b"))),
         evaluate=evaluate,
     )
     return trainer

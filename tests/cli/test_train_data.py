@@ -151,8 +151,8 @@ def test_the_only_column_besides_smiles_is_predicted(table):
     with mock.patch("haarpool.datasets.smiles.MoleculeParser") as parser:
         err = run_main("train", "smiles.csv", *SMALL, code=2).err
     assert err == (
-        "haarpool: expected a column of smiles.csv to predict, got no column besides SMILES; "
-        "add a column of labels to the file\n"
+        "haarpool: expected --target as a column of smiles.csv to predict, "
+        "got no column besides SMILES; add a column of labels to the file\n"
     )
     parser.assert_not_called()  # molecules take long
     assert "missing labels" not in run_main("info", "smiles.csv").out

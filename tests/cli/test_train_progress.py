@@ -16,7 +16,7 @@ from helpers.files import write_rings_tu
 pytestmark = pytest.mark.usefixtures("without_data", "blank_report")
 SMALL = ("rings", "--arch", "GC8-HP-FC8", "--epochs", 2)
 TIME = r"\d:\d\d"
-SCORE = r"validation accuracy \d\.\d{3}"
+SCORE = r"validation accuracy [\d.]+ %"
 
 PLANS = {
     "--split kfold:3 --repeats 2": "6 trainings (3 folds × 2 repeats)",
@@ -78,8 +78,8 @@ def test_a_line_after_each_repeat():
         assert re.fullmatch(f"haarpool: repeat {number} of 3, {SCORE}, {TIME}{left}", line)
     assert len(lines) == 3
     result = json.loads(out)["scores"]["accuracy"]["validation"]["each"]
-    assert [float(line.split(",")[1].split()[-1]) for line in lines] == [
-        float(f"{score:.3f}") for score in result
+    assert [float(line.split(",")[1].split()[-2]) for line in lines] == [
+        float(f"{100 * score:.4g}") for score in result
     ]
 
 
@@ -172,7 +172,7 @@ def test_a_bar_of_80_columns_has_room_for_the_score(name, arguments, monkeypatch
     assert bars
     for line in bars:
         assert len(line) <= 79
-        assert re.search(r"accuracy (\d\.\d{3}|–)($|, best epoch \d+)", line.rstrip())
+        assert re.search(r"accuracy ([\d.]+ %|–)($|, best epoch \d+)", line.rstrip())
         assert len(line.split("|")[1]) >= 10
 
 

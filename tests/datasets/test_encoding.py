@@ -228,6 +228,6 @@ def test_features_that_do_not_fit():
         encoding.encode(two_graphs(x=np.ones((5, 2))))
     for kinds in ("atoms", "", "x+x", "labels,x"):
         with error_with(
-            "features of two out of labels, x, degree, log_degree, walks, constant", repr(kinds)
+            "of two out of labels, x, degree, log_degree, walks, constant", repr(kinds)
         ):
             Encoding.fit(graphs, kinds)

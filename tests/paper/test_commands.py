@@ -189,7 +189,7 @@ def test_list():
         (("table1", "--repeats", "0"), "--repeats in 1..1000"),
         (("table1", "--method", "csm", "--protocol", "10-fold"), "a cell of table1, got none"),
         (("table1", "--jobs", "0"), "--jobs in 1..256"),
-        (("table1", "--device", "tpu"), "a device of this machine"),
+        (("table1", "--device", "tpu"), "expected --device of this machine"),
         (("--report",), "lines of results in"),
         (("--report", "--dataset", "MUTAG"), "--report alone"),
         (("table1", "--report", "--list"), "also table, list"),

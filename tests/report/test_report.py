@@ -152,6 +152,19 @@ def test_few_test_graphs_have_a_hint(task, tmp_path):
     assert "The test part has 2 graphs: its scores say little." in found
 
 
+def test_a_score_that_is_not_defined_says_what_it_needs(tmp_path):
+    run = record("regression", repeats=2)
+    undefined = {"mean": None, "std": None, "each": [None, None]}
+    run.result["scores"]["r2"] = {"test": undefined, "validation": undefined}
+    text = Page(report_of(tmp_path, run)).text
+    assert "in which the score is defined: R² needs graphs with different values." in text
+    assert "ROC-AUC" not in text
+    run = record(repeats=2)
+    run.result["scores"]["f1"]["test"] = undefined
+    text = Page(report_of(tmp_path / "classes", run)).text
+    assert "in which the score is defined. " in text
+
+
 def test_several_targets_have_a_table_and_curves(tmp_path):
     path = report_of(tmp_path, record("multilabel", targets=4))
     found = Page(path)

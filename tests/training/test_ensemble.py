@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from haarpool.datasets import read_graphs
-from haarpool.tasks import find_task
+from haarpool.tasks import Names, find_task
 from haarpool.training import train
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, seed_sequence
@@ -112,10 +112,11 @@ def test_uncertainty_is_the_standard_deviation_over_members():
     members = torch.rand(4, 5, 3, dtype=torch.double).numpy()
     spread = np.sqrt(((members - members.mean(0)) ** 2).sum(0) / 3)
     for task in ("regression", "multilabel"):
-        np.testing.assert_allclose(find_task(task).uncertainty(members), spread)
+        np.testing.assert_allclose(find_task(task).uncertainty(members, Names()), spread)
     chosen = average(members).argmax(1)
     np.testing.assert_allclose(
-        find_task("classification").uncertainty(members), spread[np.arange(5), chosen][:, None]
+        find_task("classification").uncertainty(members, Names()),
+        spread[np.arange(5), chosen][:, None],
     )
 
 

@@ -561,7 +561,7 @@ def test_a_loss_that_explodes():
 
 def test_teams_and_devices(monkeypatch):
     assert find_device("cpu") == CPU
-    with pytest.raises(HaarPoolError, match="a device of this machine"):
+    with pytest.raises(HaarPoolError, match="expected device of this machine"):
         find_device("cuda:99")
     with join_process_group("cpu") as team:
         assert (team.rank, team.size, team.is_main) == (0, 1, True)

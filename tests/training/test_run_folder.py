@@ -10,9 +10,10 @@ from contextlib import ExitStack
 import pytest
 import torch
 
-from haarpool import HaarPoolError
+from haarpool import HaarClassifier, HaarPoolError
 from haarpool.training.run_folder import RunFolder
-from helpers.commands import HANGS, run_python, start_process
+from helpers.commands import HANGS, run_main, run_python, start_process
+from helpers.errors import error_with
 
 TENSORS = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.tensor([1, 2])}
 
@@ -155,3 +156,57 @@ def test_a_folder_is_opened_without_torch(folder):
         "print('torch' in sys.modules)"
     )
     assert run_python(code, folder.path).out == "False\n"
+
+
+# ---------------------------------------------------------------------- metrics
+
+
+def test_an_incomplete_last_line_of_metrics_is_left_out(folder):
+    assert folder.read_metrics() == []
+    for epoch in range(3):
+        folder.append_metrics({"epoch": epoch})
+    path = folder.path / "metrics.jsonl"
+    complete = path.read_bytes()
+    for end in (b'{"epoch": 3', b"\xff", b"{"):
+        path.write_bytes(complete + end)
+        assert folder.read_metrics() == [{"epoch": 0}, {"epoch": 1}, {"epoch": 2}]
+
+
+def test_a_damaged_line_of_metrics_is_an_error(folder):
+    for line in ('{"epoch"', "", "NaN?"):
+        (folder.path / "metrics.jsonl").write_text(f'{{"epoch": 0}}\n{line}\n{{"epoch": 2}}\n')
+        with error_with("an undamaged metrics.jsonl", "line 2: "):
+            folder.read_metrics()
+
+
+# ---------------------------------------------------------------------- folders of estimators
+
+
+@pytest.fixture
+def saved(tmp_path, monkeypatch):
+    """The folder of a model that an estimator saved."""
+    monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
+    model = HaarClassifier(arch="GC8-HP-FC8", epochs=1, progress=False).fit("rings")
+    model.save(tmp_path / "saved")
+    return model, tmp_path / "saved"
+
+
+def test_a_model_of_an_estimator_has_no_report_and_is_not_resumed(saved):
+    _, folder = saved
+    for command in (("report", folder), ("train", "--resume", folder)):
+        err = run_main(*command, code=2).err
+        assert "got a model that an estimator saved" in err
+        assert "train with `haarpool train`" in err
+
+
+def test_a_model_is_not_saved_twice_to_a_folder(saved):
+    model, folder = saved
+    with error_with("a new folder", "which exists; choose another folder, or remove it"):
+        model.save(folder)
+
+
+def test_a_prediction_makes_no_summary_of_chains(saved, monkeypatch):
+    model, _ = saved
+    monkeypatch.setattr("haarpool.training.preparation.ChainSummary", None)
+    monkeypatch.setattr("haarpool.chains.dataset_chains.Chains.__getitem__", None)
+    assert model.predict("rings").shape == (240,)

@@ -53,7 +53,14 @@ def run(arguments: Namespace) -> None:
     from haarpool.datasets import read_graphs
 
     if arguments.address and not arguments.backend:
-        raise HaarPoolError("--backend together with --address", "none", "add --backend dask")
+        raise HaarPoolError(
+            "together with {address}",
+            "none",
+            "add {backend}",
+            parameter="backend",
+            backend="dask",
+            address=...,
+        )
     methods = recipes(arguments)  # checks all of them before the first one is computed
     load_for(arguments.dataset, arguments.root, arguments)
     graphs = read_graphs(arguments.dataset, arguments.root)

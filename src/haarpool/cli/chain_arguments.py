@@ -22,10 +22,10 @@ def chain_parameters(arguments: Namespace) -> dict[str, Any]:
     named = {name: getattr(arguments, name, None) for name in _NAMES}
     parameters = {name: value for name, value in named.items() if value is not None}
     if "ratio" in parameters:
-        ratios = _numbers(parameters["ratio"], "--ratio")
+        ratios = _numbers("ratio", parameters["ratio"])
         parameters["ratio"] = ratios if len(ratios) > 1 else ratios[0]
     if parameters.get("sizes", "paper") != "paper":
-        parameters["sizes"] = _numbers(parameters["sizes"], "--sizes")
+        parameters["sizes"] = _numbers("sizes", parameters["sizes"])
     return parameters | _options(arguments)
 
 
@@ -59,7 +59,7 @@ def cluster_features(arguments: Namespace, graphs: Graphs) -> list[Any] | None:
 def _options(arguments: Namespace) -> dict[str, Any]:
     from haarpool.chains.recipe import PARAMETERS
 
-    options = named_values(arguments.option, "--option xi=0.1")
+    options = named_values(arguments.option, "options", xi=0.1)
     for name in options:
         if name in PARAMETERS:
             raise HaarPoolError(
@@ -70,22 +70,24 @@ def _options(arguments: Namespace) -> dict[str, Any]:
     return options
 
 
-def named_values(texts: Iterable[str], example: str) -> dict[str, Any]:
-    """Read texts NAME=VALUE; `example` is the flag with one of them, for the error message."""
+def named_values(texts: Iterable[str], parameter: str, **example: Any) -> dict[str, Any]:
+    """Read texts NAME=VALUE of a parameter; its error message has the example."""
     values: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            flag = example.partition(" ")[0]
-            raise HaarPoolError(f"{flag} NAME=VALUE", f"{text!r}", f"pass for example {example}")
+            remedy, value_of = f"pass for example {{{parameter}}}", {parameter: example}
+            got = f"{text!r}"
+            raise HaarPoolError("NAME=VALUE", got, remedy, parameter=parameter, **value_of)
         values[name] = _value(value)
     return values
 
 
-def _numbers(text: str, flag: str) -> list[int | float]:
+def _numbers(parameter: str, text: str) -> list[int | float]:
     values = [_value(part) for part in text.split(",")]
     if not all(isinstance(value, int | float) for value in values):
-        raise HaarPoolError(f"numbers for {flag}", f"{text!r}", "separate them by commas")
+        remedy = "separate them by commas"
+        raise HaarPoolError("as numbers", f"{text!r}", remedy, parameter=parameter)
     return values
 
 

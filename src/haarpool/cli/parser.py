@@ -101,8 +101,9 @@ def add_data(command: argparse.ArgumentParser, *, labels: bool) -> None:
         )
         data.add_argument(
             "--task",
-            choices=module_names("haarpool.tasks"),
-            help="type of the labels (default: inferred)",
+            metavar="NAME",
+            help=f"type of the labels: {', '.join(module_names('haarpool.tasks'))}, "
+            "or a task of an installed package (default: inferred)",
         )
     stops = "an invalid SMILES" + (", or a part without one of the classes" if labels else "")
     data.add_argument("--strict", action="store_true", help=f"stop at {stops}; default: warn")

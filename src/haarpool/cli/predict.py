@@ -139,9 +139,7 @@ def _header(graphs: Graphs, model: TrainedModel) -> list[str]:
     ids += [] if graphs.ids is None else [graphs.id_name]
     columns = model.task.prediction_columns(model.names)
     if len(model.networks) > 1:
-        targets = model.names.targets
-        several = [f"{name} uncertainty" for name in targets]
-        columns += several if len(targets) > 1 else ["uncertainty"]
+        columns += model.task.uncertainty_columns(model.names)
     return [*ids, *columns]
 
 
@@ -152,7 +150,7 @@ def _rows(graphs: Graphs, model: TrainedModel, members: Floats, first: int) -> I
 
     predicted, uncertainty = average(members), np.zeros((len(graphs), 0))
     if len(members) > 1:
-        uncertainty = model.task.uncertainty(members)
+        uncertainty = model.task.uncertainty(members, model.names)
     for g in range(len(graphs)):
         ids: list[Any] = [first + g if graphs.numbers is None else graphs.numbers[g]]
         if graphs.lines is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 import sys
 from argparse import Namespace
@@ -101,13 +100,15 @@ def _check(arguments: Namespace) -> None:
     """Raise errors that need no torch, before it is imported."""
     from haarpool.datasets import find_dataset
     from haarpool.datasets.splits import check_rule
+    from haarpool.tasks import find_task
     from haarpool.training.run_folder import RunFolder
 
     if arguments.resume:
         _check_alone(arguments)
-        RunFolder.open(arguments.resume)
+        RunFolder.open(arguments.resume).check_trained()
         return
     arguments.source = arguments.source or DATASET
+    find_task(arguments.task)
     load_for_arch(arguments.arch, arguments)
     config = _config(arguments)
     if config.split != "auto":
@@ -193,6 +194,7 @@ def _resume_run(arguments: Namespace, group: ProcessGroup) -> tuple[Run | None, 
         return None, folder  # it is complete
     saved = folder.config()
     try:
+        folder.check_registered()
         config, read = RunConfig.from_json(saved["training"]), saved["data"]["read"]
         if not folder.has(SPLIT):
             raise folder.damaged(SPLIT, "it does not exist")
@@ -296,24 +298,11 @@ def _show_scores(headline: Sequence[Score], scores: Mapping[str, Any], part: str
 def _show_score(score: Score, statistics: Mapping[str, Any]) -> str:
     from haarpool.training.results import num_defined
 
-    mean, std = statistics["mean"], statistics["std"]
-    if mean is None:
+    if statistics["mean"] is None:
         return "not defined"
-    factor, unit = score.unit
-    digits = score.digits or _four_digits(mean)
-    spread = "" if std is None else f" ± {factor * std:{digits}}"
     defined, repeats = num_defined(statistics), len(statistics["each"])
     where = "" if defined == repeats else f" in {defined} of {repeats} repeats"
-    return f"{factor * mean:{digits}}{spread}{unit}{where}"
-
-
-def _four_digits(value: float) -> str:
-    """Return a format with four digits of a value; a standard deviation gets as many decimals."""
-    if value == 0:
-        return ".4g"  # the standard deviation alone has digits
-    if not 1e-4 <= abs(value) < 1e6:
-        return ".3e"
-    return f",.{max(3 - math.floor(math.log10(abs(value))), 0)}f"
+    return f"{score.show(statistics['mean'], statistics['std'])}{where}"
 
 
 def _config(arguments: Namespace) -> RunConfig:
@@ -332,17 +321,13 @@ def _config(arguments: Namespace) -> RunConfig:
     if arguments.tied is not None:
         settings["tied"] = _tied(arguments.tied)
     if arguments.pooling is not None:
-        settings["pooling"] = named_values(arguments.pooling.split(","), "--pooling ratio=0.8")
+        settings["pooling"] = named_values(arguments.pooling.split(","), "pooling", ratio=0.8)
     return RunConfig(**settings)
 
 
 def _tied(text: str) -> Any:
     numbers = text.split(",")
-    if text != "authors" and not all(number.isdecimal() for number in numbers):
-        raise HaarPoolError(
-            "--tied authors, or numbers", f"{text!r}", "pass for example --tied 0,1,1"
-        )
-    return text if text == "authors" else tuple(map(int, numbers))
+    return tuple(map(int, numbers)) if all(one.isdecimal() for one in numbers) else text
 
 
 def _read_arguments(arguments: Namespace) -> dict[str, Any]:
@@ -357,7 +342,11 @@ def _read_arguments(arguments: Namespace) -> dict[str, Any]:
             got = f"{len(columns):,} besides SMILES: {shorten(columns)}"
             remedy = "choose one or several with {targets}"
         raise HaarPoolError(
-            f"a column of {read['source']} to predict", got, remedy, targets=["COLUMN", "COLUMN"]
+            f"as a column of {read['source']} to predict",
+            got,
+            remedy,
+            parameter="targets",
+            targets=["COLUMN", "COLUMN"],
         )
     path = local_source(read["source"], read["root"])
     if path is not None:

@@ -28,6 +28,8 @@ def with_labels(graphs: Graphs, y: Any, task: Task | None = None) -> tuple[Graph
     if task is None:
         task = infer_task(num_targets, _num_classes(labels))
     task = find_task(task, num_targets)
+    if task.has_targets and labels.ndim == 1:
+        labels = labels[:, None]
     dtype = None
     if not task.reads_classes:
         graphs = with_values(graphs, task, labels)

@@ -31,7 +31,7 @@ class Graphs:
             by default; figures draw the nodes there if these are two columns.
         edge_weight: (E,) Edge weights, or None.
         edge_columns: (E, columns) Edge features by kind.
-        task: The task, or its name; None without labels.
+        task: The task; None without labels. The constructor also finds it by its name.
         targets: (G,) Classes, -1 without label; or (G, T) zeros and ones, NaN without label; or
             (G, T) values, NaN without label.
         classes: (C,) Names of the classes.

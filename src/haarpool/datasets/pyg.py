@@ -107,7 +107,8 @@ class GraphDataset(InMemoryDataset):  # type: ignore[misc]  # PyG has no types
     @property
     def num_classes(self) -> int:
         """Number of outputs of a network: classes, or targets of a graph."""
-        return len(self.graphs.target_names) or len(self.graphs.classes)
+        task, names = self.graphs.task, self.graphs.names
+        return len(task.output_names(names)) if task else 0
 
     def __repr__(self) -> str:
         return f"{self.graphs.name}({len(self)})"

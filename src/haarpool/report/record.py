@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import Any
 
@@ -16,7 +16,6 @@ from haarpool._text import safe_cells
 from haarpool.chains.chain import Chain
 from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError
-from haarpool.nn.strings.architecture import UnknownTokenError, parse_architecture
 from haarpool.tasks import Figure, Names, Score, Task, find_task
 from haarpool.training.results import small_test_part, statistics_of
 from haarpool.training.run_folder import (
@@ -58,16 +57,18 @@ class RunRecord:
     def read(cls, path: str | PathLike[str]) -> RunRecord:
         """Read the files of a complete run from its folder."""
         folder = RunFolder.open(path)
+        folder.check_trained()
         folder.check_complete(RESULT)
         config, result, epochs = folder.config(), folder.read_json(RESULT), folder.read_metrics()
         for name, check, *content in (
+            (CONFIG, partial(folder.check_registered, clustering=False)),
             (CONFIG, _check_config, config),
             (RESULT, _check_result, result, config),
             (METRICS, _check_epochs, epochs),
         ):
             try:
                 check(*content)
-            except UnknownTokenError:
+            except HaarPoolError:
                 raise
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise folder.damaged(name, f"{type(error).__name__}: {error}") from error
@@ -116,6 +117,8 @@ def read_test_part(folder: RunFolder, data: Mapping[str, Any]) -> tuple[NDArray[
         plain = dict(zip(safe_cells(names.classes), names.classes, strict=True))
         cells = [[plain.get(cell, cell) for cell in row[2:]] for row in rows]
         return task.read_test_rows(cells, names)
+    except HaarPoolError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         raise folder.damaged(TEST, error) from error
 
@@ -130,8 +133,6 @@ def _check_config(config: Any) -> None:
         len(data[name])
     for section in (data["summary"], config["model"], config["training"], config["versions"]):
         section.items()
-    find_task(data["task"])
-    parse_architecture(config["model"]["arch"])
     if config["chain"] is not None:
         config["chain"].items()
     for text in (config["command"], config["device"], config["training"]["split"]):

@@ -2,56 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
-from haarpool._numbers import DASH, mean_and_std
+from haarpool._numbers import DASH, number
 from haarpool.datasets.splits import Split
 from haarpool.nn.strings.architecture import parse_architecture
 from haarpool.report.record import RunRecord
 from haarpool.tasks import Score
-from haarpool.training.results import num_defined, statistics_of
-
-
-def number(value: float | None) -> str:
-    """Format a number with four digits; None and NaN give a dash.
-
-    Example:
-        >>> number(0.84210526), number(188), number(43471.0), number(None)
-        ('0.8421', '188', '43,471', '–')
-    """
-    if value is None or math.isnan(value):
-        return DASH
-    if value == round(value) and abs(value) < 1e15:
-        return f"{value:,.0f}"
-    return f"{value:,.1f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
+from haarpool.training.results import num_defined
 
 
 def spread(score: Score, statistics: Mapping[str, Any]) -> str:
-    """Format mean ± standard deviation, both to the second digit of the standard deviation.
-
-    Args:
-        score: The score.
-        statistics: "mean" and "std" over the repeats; a single repeat has no ±.
-
-    Example:
-        >>> from haarpool.tasks import SCORES
-        >>> spread(SCORES["mae"], {"mean": 42.914, "std": 1.2345})
-        '42.9 ± 1.2'
-        >>> spread(SCORES["accuracy"], {"mean": 0.8421, "std": None})
-        '84.21 %'
-    """
-    if statistics["mean"] is None:
-        return number(None)
-    factor, sign = score.unit
-    mean, std = factor * statistics["mean"], factor * (statistics["std"] or 0)
-    if statistics["std"] is None or not math.isfinite(mean + std):
-        return f"{number(mean)}{sign}"
-    # At most four digits of the mean, even if all repeats have the same score.
-    scale = max(std, abs(mean) / 100) or 1
-    decimals = min(max(1 - math.floor(math.log10(scale)), 0), 8)
-    return f"{mean_and_std(mean, std, decimals)}{sign}"
+    """Return the mean and standard deviation of a score; a single repeat has no ±."""
+    return score.show(statistics["mean"], statistics["std"])
 
 
 def show(value: Any) -> str:
@@ -112,9 +76,14 @@ def targets(record: RunRecord) -> list[list[str]]:
     return rows
 
 
-def all_defined(scores: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Return whether all scores are defined in the parts of all repeats."""
-    return all(num_defined(one) == len(one["each"]) for one in statistics_of(scores))
+def undefined(record: RunRecord) -> list[Score]:
+    """Return the scores that are not defined in the parts of all repeats."""
+    scores = record.result["scores"]
+    return [
+        record.score(name)
+        for name, parts in scores.items()
+        if any(num_defined(one) < len(one["each"]) for one in parts.values())
+    ]
 
 
 def target_columns(record: RunRecord) -> list[tuple[Score, str]]:

@@ -7,7 +7,15 @@ from haarpool.tasks._figures import Figure, Matrix, Panel
 from haarpool.tasks._labels import MISSING, Names, spread
 from haarpool.tasks._scale import Scale
 from haarpool.tasks._scores import SCORES, Score
-from haarpool.tasks._task import Task, find_score, find_task, infer_task, register, task_names
+from haarpool.tasks._task import (
+    Task,
+    find_score,
+    find_task,
+    infer_task,
+    is_registered,
+    register,
+    task_names,
+)
 
 for _name in module_names(__name__):
     import_module(f"{__name__}.{_name}")
@@ -25,6 +33,7 @@ __all__ = [
     "find_score",
     "find_task",
     "infer_task",
+    "is_registered",
     "register",
     "spread",
     "task_names",

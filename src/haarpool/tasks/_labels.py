@@ -26,6 +26,9 @@ class Names(NamedTuple):
     targets: tuple[str, ...] = ()
 
 
+NO_NAMES = Names()
+
+
 def balanced(counts: Ints) -> Floats:
     """Return weights that give all classes that occur the same total, and a mean weight of 1.
 

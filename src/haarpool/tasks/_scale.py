@@ -1,8 +1,8 @@
-"""`Scale`: mean and standard deviation of the targets; networks see standardised targets."""
+"""`Scale`: how networks see the targets: standardised, or in another form."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 
 class Scale(NamedTuple):
-    """The scale of T targets.
+    """The scale of T targets, by default their mean and standard deviation.
+
+    A task that trains on targets of another form, such as their logarithms, has a subclass that
+    overrides `of`, `standardize` and `restore`: `scale = LogScale`. Its tensors are saved with the
+    model.
 
     Attributes:
         mean: (T,) mean of each target.
@@ -23,13 +27,27 @@ class Scale(NamedTuple):
         >>> scale = Scale.of(np.array([[2.0], [4.0], [np.nan]]))
         >>> scale.standardize(scale.mean + 2 * scale.std)
         tensor([2.])
+
+        Logarithms:
+
+        >>> class LogScale(Scale):
+        ...     @classmethod
+        ...     def of(cls, targets):
+        ...         return super().of(np.log(targets))
+        ...     def standardize(self, targets):
+        ...         return super().standardize(targets.log())
+        ...     def restore(self, output):
+        ...         return super().restore(output).exp()
+        >>> scale = LogScale.of(np.array([[1.0], [100.0]]))
+        >>> scale.restore(0 * scale.mean).round()
+        tensor([10.], dtype=torch.float64)
     """
 
     mean: Tensor
     std: Tensor
 
     @classmethod
-    def of(cls, targets: NDArray[Any]) -> Scale:
+    def of(cls, targets: NDArray[Any]) -> Self:
         """Compute the scale of (n, T) targets; NaN is a missing value."""
         import torch
 
@@ -38,9 +56,9 @@ class Scale(NamedTuple):
         mean = np.nanmean(targets, axis=0)
         return cls(*(torch.tensor(values, dtype=torch.float32) for values in (mean, std)))
 
-    def to(self, device: torch.device) -> Scale:
+    def to(self, device: torch.device) -> Self:
         """Return a copy on a device."""
-        return Scale(self.mean.to(device), self.std.to(device))
+        return type(self)(*(tensor.to(device) for tensor in self))
 
     def standardize(self, targets: Tensor) -> Tensor:
         """Return (n, T) targets as networks see them."""

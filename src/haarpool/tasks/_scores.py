@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from haarpool._numbers import DASH, measured
 from haarpool._types import Floats
 
 Compute = Callable[[NDArray[Any], NDArray[Any]], float | None]
@@ -26,7 +27,7 @@ class Score:
             is not defined, `None` where a mean over targets leaves the target out.
         title: Its name in a report; by default the name in words.
         short: Its name on the screen; by default the title.
-        digits: Number format on the screen; by default four digits.
+        needs: What graphs need so that it is defined, for a report.
         is_share: Whether it is shown in per cent.
         lower_is_better: Whether it is an error.
 
@@ -41,7 +42,7 @@ class Score:
     compute: Compute
     title: str = ""
     short: str = ""
-    digits: str = ""
+    needs: str = ""
     is_share: bool = False
     lower_is_better: bool = False
 
@@ -50,6 +51,18 @@ class Score:
         title = self.title or self.name.replace("_", " ")
         object.__setattr__(self, "title", title)
         object.__setattr__(self, "short", self.short or title)
+
+    def show(self, mean: float | None, std: float | None = None) -> str:
+        """Return a score, or a mean and a standard deviation, as people read it.
+
+        Example:
+            >>> ACCURACY.show(0.8421), ACCURACY.show(0.8421, 0.0312), MAE.show(42.914, 1.2345)
+            ('84.21 %', '84.2 ± 3.1 %', '42.9 ± 1.2')
+        """
+        factor, unit = self.unit
+        if mean is None or math.isnan(mean):
+            return DASH
+        return measured(factor * mean, None if std is None else factor * std) + unit
 
     @property
     def unit(self) -> tuple[float, str]:
@@ -97,15 +110,15 @@ def _r2(predicted: Floats, true: Floats) -> float:
 
 _classes = partial(_metric, of_classes=True)
 
-ACCURACY = Score("accuracy", _classes("accuracy_score"), digits=".1f", is_share=True)
+ACCURACY = Score("accuracy", _classes("accuracy_score"), is_share=True)
 # The mean recall, since `balanced_accuracy_score` warns about classes that the target lacks.
 _recall = _classes("recall_score", macro=True)
-BALANCED_ACCURACY = Score("balanced_accuracy", _recall, digits=".1f", is_share=True)
+BALANCED_ACCURACY = Score("balanced_accuracy", _recall, is_share=True)
 F1 = Score("f1", _classes("f1_score", macro=True), "F1")
-ROC_AUC = Score("roc_auc", _roc_auc, "ROC-AUC", digits=".3f")
+ROC_AUC = Score("roc_auc", _roc_auc, "ROC-AUC", needs="both classes")
 _error = partial(Score, lower_is_better=True)
 MAE = _error("mae", _metric("mean_absolute_error"), "mean absolute error", "MAE")
 RMSE = _error("rmse", _metric("root_mean_squared_error"), "root mean square error", "RMSE")
-R2 = Score("r2", _r2, "R²", digits=".3f")
+R2 = Score("r2", _r2, "R²", needs="different values")
 
 SCORES = {one.name: one for one in (ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC, MAE, RMSE, R2)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from haarpool._types import Floats, Ints
 from haarpool._validate import choice
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure
-from haarpool.tasks._labels import Names, six_digits, spread
+from haarpool.tasks._labels import NO_NAMES, Names, six_digits, spread
 from haarpool.tasks._scale import Scale
 from haarpool.tasks._scores import Score
 
@@ -44,17 +44,24 @@ class Task(str):
     This class has what is true for (n, T) targets with NaN as missing labels. A new task is a class
     in a file of this folder:
 
-        >>> @register("counts")
-        ... class Counts(Task):
+        >>> from haarpool.tasks import SCORES
+        >>> @register("squares")
+        ... class Squares(Task):
+        ...     scores = headline = (SCORES["rmse"],)
         ...     def loss(self, output, target, weight=None, smoothing=0.0):
-        ...         return (output.exp() - target * output).nanmean()
-        >>> find_task("counts").label_fields(labels, targets=("atoms",))["target_names"]
+        ...         known = target.isfinite()
+        ...         return (output - target).square().nansum() / known.sum().clamp(min=1)
+        >>> find_task("squares").label_fields(labels, targets=("atoms",))["target_names"]
         ('atoms',)
-        >>> del _TASKS["counts"]
+        >>> del _TASKS["squares"]
 
     Attributes:
-        scores: Its scores. The first one is the main score, by which the best repeat is found.
-        headline: The main score, and those that people compare beside it.
+        scores: Its scores. The first one is the main score, by which the best epoch (with
+            `monitor="score"`) and the best repeat are found.
+        headline: The main score, and those that people compare beside it: on the screen, and in the
+            table of targets.
+        scale: The class of the scale that networks see the targets on, for example `Scale`; None if
+            they see them as they are.
         reads_classes: Labels are classes, not values.
         has_targets: Several targets have labels of their own.
         of_several: Name of the task that several targets of this kind are, if it is another one.
@@ -67,6 +74,7 @@ class Task(str):
 
     scores: ClassVar[tuple[Score, ...]]
     headline: ClassVar[tuple[Score, ...]]
+    scale: ClassVar[type[Scale] | None] = None
     reads_classes: ClassVar[bool] = False
     has_targets: ClassVar[bool] = True
     of_several: ClassVar[str] = ""
@@ -117,7 +125,7 @@ class Task(str):
         return known if known.ndim == 1 else np.asarray(known.any(axis=1))
 
     def check(self, targets: NDArray[Any], names: Names, dataset: str) -> None:
-        """Raise an error if labels cannot train a network.
+        """Raise a `HaarPoolError` if labels cannot train a network, for example negative counts.
 
         Args:
             targets: Labels of all graphs, at least one of which is known.
@@ -158,6 +166,10 @@ class Task(str):
         """Return statistics of the known labels of a target."""
         return spread(labels) | {"std": float(labels.std()) if labels.size else None}
 
+    def example_labels(self, rng: np.random.Generator, n: int) -> tuple[NDArray[Any], Names]:
+        """Return labels of n graphs, all known, and their names, for tests of all tasks."""
+        return rng.standard_normal((n, 2)), Names(targets=("a", "b"))
+
     # ------------------------------------------------------------------ training
 
     def output_names(self, names: Names) -> tuple[str, ...]:
@@ -167,19 +179,16 @@ class Task(str):
     def loss(
         self, output: Tensor, target: Tensor, weight: Tensor | None = None, smoothing: float = 0.0
     ) -> Tensor:
-        """Compute the loss, a mean over the labels that are known.
+        """Compute the loss, a mean over the labels that are known; 0 if none is.
 
         Args:
             output: (B, out_channels) output of a network.
-            target: (B,) classes, or (B, T) zeros and ones or values, NaN without label.
+            target: (B,) classes, or (B, T) zeros and ones or values on the `scale`, NaN without
+                label.
             weight: What `class_weights` returned.
             smoothing: Share of the target that is spread over all classes.
         """
         raise NotImplementedError
-
-    def scale(self, targets: NDArray[Any]) -> Scale | None:
-        """Return the scale of (n, T) targets; None if networks see them as they are."""
-        return None
 
     def class_weights(self, targets: NDArray[Any], num_classes: int) -> Floats | None:
         """Return weights that make classes equally important; None for values.
@@ -191,7 +200,9 @@ class Task(str):
         return None
 
     def mass(self, targets: NDArray[Any], weights: Floats | None = None) -> Floats:
-        """Return (n,) the weight of each graph in a mean of losses.
+        """Return (n,) the weight of each graph in a mean of losses over minibatches.
+
+        It is the number by which `loss` divides, less what other graphs add to it.
 
         Args:
             targets: Labels of the graphs.
@@ -200,20 +211,40 @@ class Task(str):
         known = self.known(targets)
         return np.asarray(known.sum(axis=1), np.float64)
 
-    def to_predictions(self, output: Tensor, scale: Scale | None) -> Floats:
+    def to_predictions(self, output: Tensor, scale: Scale | None, names: Names) -> Floats:
         """Turn (n, out_channels) outputs of a network into probabilities, or values in their units.
 
         Args:
             output: The outputs.
             scale: Scale of the training part.
+            names: Names of what is predicted.
+
+        Returns:
+            (n, columns) array; several columns per target are those of one target after the other.
         """
         return (output if scale is None else scale.restore(output)).numpy()
 
-    def uncertainty(self, members: Floats) -> Floats:
+    @final
+    def predictions(self, output: Tensor, scale: Scale | None, names: Names) -> Floats:
+        """Return what `to_predictions` returns, checked."""
+        predicted = self.to_predictions(output, scale, names)
+        shape = f"({len(output)}, columns)"
+        got = f"{type(predicted).__name__} {tuple(getattr(predicted, 'shape', ()))}"
+        if not isinstance(predicted, np.ndarray):
+            remedy = "end it with .numpy()"
+        elif predicted.ndim != 2 or len(predicted) != len(output):
+            remedy = "return a row per graph"
+        else:
+            return predicted
+        expected = f"a numpy array {shape} from {type(self).__name__}.to_predictions"
+        raise HaarPoolError(expected, got, remedy)
+
+    def uncertainty(self, members: Floats, names: Names) -> Floats:
         """Compute the standard deviation of predictions over the members of an ensemble.
 
         Args:
             members: (M, n, C) or (M, n, T) predictions, M >= 2.
+            names: Names of what is predicted.
 
         Returns:
             (n, T), one column per target; (n, 1) if each graph has one class.
@@ -223,7 +254,7 @@ class Task(str):
     # ------------------------------------------------------------------ scores
 
     def columns(
-        self, predicted: NDArray[Any], targets: NDArray[Any]
+        self, predicted: NDArray[Any], targets: NDArray[Any], names: Names = NO_NAMES
     ) -> Iterable[tuple[NDArray[Any], NDArray[Any]]]:
         """Return for each target the predictions and the labels of graphs whose label is known.
 
@@ -232,12 +263,24 @@ class Task(str):
                 values in the units of the targets.
             targets: (n,) classes, -1 without label, or (n, T) zeros and ones, or values, NaN
                 without label.
+            names: Names of what is predicted; a task whose networks have several outputs per target
+                needs them.
         """
+        if predicted.shape[1:] != targets.shape[1:]:
+            raise HaarPoolError(
+                f"a prediction of {self} for each of {count(targets.shape[1], 'target')}",
+                f"{predicted.shape[1]}",
+                f"override {type(self).__name__}.columns, which pairs predictions with labels",
+            )
         pairs = zip(predicted.T.astype(np.float64), targets.T.astype(np.float64), strict=True)
         return ((p[known], t[known]) for p, t in pairs for known in [self.known(t)])
 
+    def column_names(self, names: Names) -> tuple[str, ...]:
+        """Return the names of several `columns`; the scores of each are shown."""
+        return names.targets
+
     def score_targets(
-        self, predicted: NDArray[Any], targets: NDArray[Any]
+        self, predicted: NDArray[Any], targets: NDArray[Any], names: Names = NO_NAMES
     ) -> list[dict[str, float]]:
         """Compute the scores of each of several targets, those that are defined.
 
@@ -254,10 +297,12 @@ class Task(str):
         """
         return [
             {s.name: v for s in self.scores if len(true) and (v := s.compute(p, true)) is not None}
-            for p, true in self.columns(predicted, targets)
+            for p, true in self.columns(predicted, targets, names)
         ]
 
-    def score(self, predicted: NDArray[Any], targets: NDArray[Any]) -> dict[str, float]:
+    def score(
+        self, predicted: NDArray[Any], targets: NDArray[Any], names: Names = NO_NAMES
+    ) -> dict[str, float]:
         """Compute all scores; those of several targets are means over the targets.
 
         The arguments are those of `columns`.
@@ -267,7 +312,7 @@ class Task(str):
             there is none, and for R² if there is one target for which it is not defined. Without
             targets, a score that is not defined is left out.
         """
-        each = [scores for scores in self.score_targets(predicted, targets) if scores]
+        each = [scores for scores in self.score_targets(predicted, targets, names) if scores]
         if not each:
             raise _no_labels()
         return {
@@ -276,7 +321,9 @@ class Task(str):
             if self.has_targets or one.name in each[0]
         }
 
-    def main_score(self, predicted: NDArray[Any], targets: NDArray[Any]) -> float:
+    def main_score(
+        self, predicted: NDArray[Any], targets: NDArray[Any], names: Names = NO_NAMES
+    ) -> float:
         """Compute the main score alone, which is faster than `score`.
 
         The arguments are those of `columns`.
@@ -287,7 +334,8 @@ class Task(str):
             0.5
         """
         compute = self.scores[0].compute
-        values = [compute(*pair) for pair in self.columns(predicted, targets) if len(pair[1])]
+        pairs = self.columns(predicted, targets, names)
+        values = [compute(*pair) for pair in pairs if len(pair[1])]
         if not values:
             raise _no_labels()
         return _mean([value for value in values if value is not None])
@@ -296,6 +344,16 @@ class Task(str):
         """Return a main score with the sign that makes higher better; -∞ if it is not defined."""
         if math.isnan(value):
             return -math.inf
+        return -value if self.scores[0].lower_is_better else value
+
+    def estimator_score(
+        self, predicted: NDArray[Any], targets: NDArray[Any], names: Names = NO_NAMES
+    ) -> float:
+        """Return what `score` of an estimator returns: the main score; minus it if it is an error.
+
+        The arguments are those of `columns`.
+        """
+        value = self.main_score(predicted, targets, names)
         return -value if self.scores[0].lower_is_better else value
 
     # ------------------------------------------------------------------ tables and estimators
@@ -312,6 +370,11 @@ class Task(str):
             names: Names of what is predicted.
         """
         return six_digits(predicted)
+
+    def uncertainty_columns(self, names: Names) -> list[str]:
+        """Return the header of the columns of `uncertainty` in a table of predictions."""
+        several = len(names.targets) > 1
+        return [f"{one} uncertainty" for one in names.targets] if several else ["uncertainty"]
 
     def test_columns(self, names: Names) -> list[str]:
         """Return the header of a table of targets and predictions: `test.csv`."""
@@ -335,25 +398,17 @@ class Task(str):
         values = np.array(rows, np.float64).reshape(-1, 2 * width)
         return values[:, :width], values[:, width:]
 
-    def fits(self, target: NDArray[Any], prediction: NDArray[Any], names: Names) -> bool:
-        """Return whether what `read_test_rows` returned belongs to these names."""
-        if self.has_targets:
-            return target.shape[1:] == (len(names.targets),)
-        known = np.maximum(prediction, target) < len(names.classes)
-        return target.ndim == 1 and bool((known & (prediction >= 0)).all())
-
-    def decide(self, predicted: Floats, classes: NDArray[Any]) -> NDArray[Any]:
+    def decide(self, predicted: Floats, classes: NDArray[Any], names: Names) -> NDArray[Any]:
         """Return what an estimator predicts: (n,), or (n, T) for several targets.
 
         Args:
             predicted: (n, C) or (n, T) predictions.
             classes: (C,) The classes as they were in the labels.
+            names: Names of what is predicted.
         """
         return predicted[:, 0] if predicted.shape[1] == 1 else predicted
 
     # ------------------------------------------------------------------ the report
-
-    target_note: ClassVar[str] = ""  # what a target needs to have a main score
 
     def describe(self, names: Names) -> str:
         """Say what is predicted, in a few words."""
@@ -386,10 +441,12 @@ def register(name: str) -> Callable[[TaskClass], TaskClass]:
     """Return a decorator that makes the one object of a task class and adds it to the list.
 
     Args:
-        name: Name of the task, for example in `--task NAME`.
+        name: Name of the task, for `read_graphs(task=name)`. A task of the package has that of its
+            file.
     """
 
     def add(cls: TaskClass) -> TaskClass:
+        _check_class(name, cls)
         if name in _TASKS and type(_TASKS[name]).__module__ != cls.__module__:
             raise HaarPoolError("an unused name for a task", f"{name!r}", "choose another name")
         _TASKS[name] = cls(name)
@@ -398,12 +455,44 @@ def register(name: str) -> Callable[[TaskClass], TaskClass]:
     return add
 
 
+def _check_class(name: str, cls: type[Task]) -> None:
+    """Raise an error if a class of tasks is not complete."""
+    package, _, file = cls.__module__.rpartition(".")
+    if package == __package__ and not file.startswith("_") and file != name:
+        raise HaarPoolError(
+            f"a task in {file}.py with the name {file!r}", f"{name!r}", "rename one of them"
+        )
+    for attribute, example in (("scores", "(MAE, RMSE)"), ("headline", "(MAE,)")):
+        value: Any = getattr(cls, attribute, None)
+        is_tuple = isinstance(value, tuple) and value
+        if not is_tuple or not all(isinstance(one, Score) for one in value):
+            raise HaarPoolError(
+                f"{attribute} of the task {name!r}, a tuple of `Score`s",
+                f"{value!r}"[:80],
+                f"write for example {attribute} = {example} in {cls.__name__}",
+            )
+    if others := [one.name for one in cls.headline if one not in cls.scores]:
+        raise HaarPoolError(
+            f"a headline of the task {name!r} out of its scores",
+            ", ".join(others),
+            f"add it to the scores of {cls.__name__}, or change its headline",
+        )
+    if cls.scale is not None and not isinstance(cls.scale, type):
+        raise HaarPoolError(
+            f"scale of the task {name!r}, a class such as `Scale`, or None",
+            f"{cls.scale!r}"[:80],
+            f"write for example scale = None in {cls.__name__}",
+        )
+    if cls.loss is Task.loss:
+        raise HaarPoolError(f"a loss of the task {name!r}", "none", f"add {cls.__name__}.loss")
+
+
 def task_names() -> list[str]:
     """Return the names of all tasks.
 
     Example:
-        >>> task_names()
-        ['classification', 'multilabel', 'regression']
+        >>> "regression" in task_names()
+        True
     """
     return sorted(_TASKS)
 
@@ -458,6 +547,20 @@ def infer_task(num_targets: int, num_classes: int | None = None) -> Task:
     takes_values = [task for task in _TASKS.values() if task.infers(num_targets, None)]
     # A task that extends another one, and so inherits its answer, does not replace it.
     return min(takes_classes or takes_values, key=lambda task: len(type(task).__mro__))
+
+
+def is_registered(name: str) -> bool:
+    """Return whether there is a task of this name.
+
+    Example:
+        >>> is_registered("regression"), is_registered("ranking")
+        (True, False)
+    """
+    try:
+        find_task(name)
+    except HaarPoolError:
+        return False
+    return True
 
 
 def _mean(values: list[float]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,9 @@ from haarpool._text import count
 from haarpool._types import Floats, Ints
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure, Matrix
-from haarpool.tasks._labels import MISSING, PARTS, Names, balanced, six_digits
+from haarpool.tasks._labels import MISSING, NO_NAMES, PARTS, Names, balanced, six_digits
 from haarpool.tasks._scale import Scale
-from haarpool.tasks._scores import ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC
+from haarpool.tasks._scores import ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC, Score
 from haarpool.tasks._task import Task, register
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class Classification(Task):
 
     __slots__ = ()
 
-    scores = (ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC)
-    headline = (ACCURACY, ROC_AUC)
+    scores: ClassVar[tuple[Score, ...]] = (ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC)
+    headline: ClassVar[tuple[Score, ...]] = (ACCURACY, ROC_AUC)
     reads_classes = True
     has_targets = False
     of_several = "multilabel"
@@ -92,6 +92,10 @@ class Classification(Task):
         counts = np.bincount(targets[self.known(targets)], minlength=len(names.classes))
         return {"classes": dict(zip(names.classes, counts.tolist(), strict=True))}
 
+    def example_labels(self, rng: np.random.Generator, n: int) -> tuple[NDArray[Any], Names]:
+        """Return three classes."""
+        return rng.integers(3, size=n), Names(classes=("a", "b", "c"))
+
     def output_names(self, names: Names) -> tuple[str, ...]:
         """Return the classes."""
         return names.classes
@@ -113,24 +117,24 @@ class Classification(Task):
         known = self.known(targets).astype(np.float64)
         return known if weights is None else known * weights[targets]
 
-    def to_predictions(self, output: Tensor, scale: Scale | None) -> Floats:
+    def to_predictions(self, output: Tensor, scale: Scale | None, names: Names) -> Floats:
         """Turn scores into probabilities of classes."""
         return output.double().softmax(dim=1).numpy()
 
-    def uncertainty(self, members: Floats) -> Floats:
+    def uncertainty(self, members: Floats, names: Names) -> Floats:
         """Compute the (n, 1) standard deviation of the probability of the predicted class.
 
         Example:
             >>> from haarpool.tasks import find_task
-            >>> task = find_task("classification")
-            >>> task.uncertainty(np.array([[[0.9, 0.1]], [[0.7, 0.3]]])).round(3)
+            >>> members, names = np.array([[[0.9, 0.1]], [[0.7, 0.3]]]), Names(("a", "b"))
+            >>> find_task("classification").uncertainty(members, names).round(3)
             array([[0.141]])
         """
         predicted = members.mean(axis=0).argmax(axis=1)[:, None]
-        return np.take_along_axis(super().uncertainty(members), predicted, axis=1)
+        return np.take_along_axis(super().uncertainty(members, names), predicted, axis=1)
 
     def columns(
-        self, predicted: NDArray[Any], targets: NDArray[Any]
+        self, predicted: NDArray[Any], targets: NDArray[Any], names: Names = NO_NAMES
     ) -> list[tuple[NDArray[Any], NDArray[Any]]]:
         """Return the probabilities and the classes, as one column."""
         known = self.known(targets)
@@ -161,7 +165,7 @@ class Classification(Task):
         true, predicted = classes.reshape(-1, 2).T
         return true, predicted
 
-    def decide(self, predicted: Floats, classes: NDArray[Any]) -> NDArray[Any]:
+    def decide(self, predicted: Floats, classes: NDArray[Any], names: Names) -> NDArray[Any]:
         """Return the most probable class of each graph."""
         return np.asarray(classes[predicted.argmax(axis=1)])
 

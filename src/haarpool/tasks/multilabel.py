@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,9 @@ from haarpool._text import count
 from haarpool._types import Floats, Ints
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure, Panel
-from haarpool.tasks._labels import MISSING, PARTS, Names, balanced
+from haarpool.tasks._labels import MISSING, NO_NAMES, PARTS, Names, balanced
 from haarpool.tasks._scale import Scale
-from haarpool.tasks._scores import ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC
+from haarpool.tasks._scores import ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC, Score
 from haarpool.tasks._task import Task, register
 
 if TYPE_CHECKING:
@@ -30,10 +30,9 @@ class Multilabel(Task):
 
     __slots__ = ()
 
-    scores = (ROC_AUC, ACCURACY, BALANCED_ACCURACY, F1)
-    headline = (ROC_AUC,)
+    scores: ClassVar[tuple[Score, ...]] = (ROC_AUC, ACCURACY, BALANCED_ACCURACY, F1)
+    headline: ClassVar[tuple[Score, ...]] = (ROC_AUC,)
     reads_classes = True
-    target_note = "a target needs test graphs of both classes"
 
     def infers(self, num_targets: int, num_classes: int | None) -> bool:
         """Take several labels of two classes."""
@@ -80,6 +79,10 @@ class Multilabel(Task):
         counts = np.bincount(labels.astype(np.int64), minlength=2)
         return dict(zip(names.classes, counts.tolist(), strict=True))
 
+    def example_labels(self, rng: np.random.Generator, n: int) -> tuple[NDArray[Any], Names]:
+        """Return zeros and ones."""
+        return rng.integers(2, size=(n, 2)).astype(np.float64), Names(("no", "yes"), ("a", "b"))
+
     def loss(
         self, output: Tensor, target: Tensor, weight: Tensor | None = None, smoothing: float = 0.0
     ) -> Tensor:
@@ -117,24 +120,24 @@ class Multilabel(Task):
         of_labels = np.where(targets == 1, weights[1], weights[0])
         return np.asarray(np.where(self.known(targets), of_labels, 0).sum(axis=1))
 
-    def to_predictions(self, output: Tensor, scale: Scale | None) -> Floats:
+    def to_predictions(self, output: Tensor, scale: Scale | None, names: Names) -> Floats:
         """Turn logits into probabilities of ones."""
         return output.double().sigmoid().numpy()
 
     def columns(
-        self, predicted: NDArray[Any], targets: NDArray[Any]
+        self, predicted: NDArray[Any], targets: NDArray[Any], names: Names = NO_NAMES
     ) -> list[tuple[NDArray[Any], NDArray[Any]]]:
         """Return for each target (n, 2) probabilities of its two classes, and the classes."""
         return [
             (np.stack([1 - p, p], axis=1), true.astype(np.int64))
-            for p, true in super().columns(predicted, targets)
+            for p, true in super().columns(predicted, targets, names)
         ]
 
     def prediction_columns(self, names: Names) -> list[str]:
         """Return a column for each probability."""
         return [f"p({name})" for name in names.targets]
 
-    def decide(self, predicted: Floats, classes: NDArray[Any]) -> NDArray[Any]:
+    def decide(self, predicted: Floats, classes: NDArray[Any], names: Names) -> NDArray[Any]:
         """Return the more probable class of each target."""
         return np.asarray(classes[(predicted > 0.5).astype(np.int64)])
 

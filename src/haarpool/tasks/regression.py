@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from haarpool._types import Ints
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure, Panel
-from haarpool.tasks._labels import Names
+from haarpool.tasks._labels import NO_NAMES, Names
 from haarpool.tasks._scale import Scale
-from haarpool.tasks._scores import MAE, R2, RMSE
+from haarpool.tasks._scores import MAE, R2, RMSE, Score
 from haarpool.tasks._task import Task, register
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ class Regression(Task):
 
     __slots__ = ()
 
-    scores = (MAE, RMSE, R2)
-    headline = (MAE, RMSE)
+    scores: ClassVar[tuple[Score, ...]] = (MAE, RMSE, R2)
+    headline: ClassVar[tuple[Score, ...]] = (MAE, RMSE)
+    scale: ClassVar[type[Scale] | None] = Scale
     is_linear = True
 
     def infers(self, num_targets: int, num_classes: int | None) -> bool:
@@ -61,9 +62,13 @@ class Regression(Task):
         error = torch.where(known, output - target, 0.0).square()
         return error.sum() / known.sum().clamp(min=1)
 
-    def scale(self, targets: NDArray[Any]) -> Scale | None:
-        """Return mean and standard deviation: networks see standardised targets."""
-        return Scale.of(targets)
+    def estimator_score(
+        self, predicted: NDArray[Any], targets: NDArray[Any], names: Names = NO_NAMES
+    ) -> float:
+        """Return R², averaged over targets; the main score of a subclass that does not have it."""
+        if R2 not in self.scores:
+            return super().estimator_score(predicted, targets, names)
+        return self.score(predicted, targets, names)[R2.name]
 
     def figure(
         self, target: NDArray[Any], prediction: NDArray[Any], names: Names, repeats: int

@@ -98,7 +98,7 @@ def _load_member(run: Run, folder: RunFolder, repeat: int, member: int) -> Membe
     network = make_network(run.config, run.graphs, run.encoding).to(run.group.device)
     network.load_state_dict(strip_prefix("network.", tensors))
     predicted = [tensors[f"predicted.{part}"].numpy() for part in SCORED]
-    return Member(network, scale_from(tensors), notes["best_epoch"], *predicted)
+    return Member(network, scale_from(tensors, network.task), notes["best_epoch"], *predicted)
 
 
 def _remove_members(folder: RunFolder, needed: set[str] | None = None) -> None:

@@ -6,7 +6,8 @@ heavy is imported at the top: the shell reads the fields for its help text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -157,6 +158,11 @@ class RunConfig:
             value = getattr(self, one.name)
             if "choices" in one.metadata and value != one.default:
                 choice(one.name, value, one.metadata["choices"])
+            elif isinstance(one.default, bool):
+                choice(one.name, value, (True, False))
+            elif isinstance(one.default, str) and not isinstance(value, str):
+                remedy, example = f"pass for example {{{one.name}}}", {one.name: one.default}
+                raise HaarPoolError("as text", f"{value!r}", remedy, parameter=one.name, **example)
         self._check_network()
         self._check_chain()
 
@@ -174,8 +180,19 @@ class RunConfig:
     def _check_network(self) -> None:
         from haarpool.nn.strings.architecture import choose_domain
 
-        arch = _parse(self.arch).with_width(self.width)
-        arch.check_options({} if self.pooling is None else self.pooling, "pooling")
+        with _named("arch"):
+            arch = _parse(self.arch).with_width(self.width)
+        with _named("pooling"):
+            arch.check_options({} if self.pooling is None else self.pooling, "pooling")
+        numbers = isinstance(self.tied, tuple | list) and all(isinstance(n, int) for n in self.tied)
+        if not numbers and self.tied not in (None, "authors"):
+            raise HaarPoolError(
+                '"authors", or a number for each convolution',
+                f"{self.tied!r}",
+                "pass for example {tied}",
+                parameter="tied",
+                tied=(0, 1, 1),
+            )
         object.__setattr__(self, "domain", choose_domain(arch, self.domain))
 
     def recipe(self) -> Recipe | None:
@@ -213,6 +230,19 @@ class RunConfig:
             )
         tied = data.get("tied")
         return cls(**{**data, "tied": tuple(tied) if isinstance(tied, list) else tied})
+
+
+@contextmanager
+def _named(parameter: str) -> Iterator[None]:
+    """Name the parameter in errors that name none."""
+    try:
+        yield
+    except HaarPoolError as error:
+        if error.parameter:
+            raise
+        expected, *others = error.args
+        words = {"parameter": parameter, **error.values}
+        raise type(error)(f"with {expected}", *others, **words) from error
 
 
 def _parse(arch: str) -> AnyArchitecture:

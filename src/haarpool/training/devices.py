@@ -108,9 +108,10 @@ def find_device(name: str = "auto", local_rank: int = 0) -> torch.device:
     except (RuntimeError, AssertionError) as error:  # AssertionError: torch without CUDA
         reason = str(error).splitlines()[0][:80]
         raise HaarPoolError(
-            "a device of this machine",
+            "of this machine",
             f"{name!r} ({reason})",
             "pass {device}, cpu or cuda",
+            parameter="device",
             device="auto",
         ) from error
     if device.type == "cuda" and device.index is None:

@@ -91,10 +91,11 @@ class Trainer:
         self.batches, self.split = run.batches, run.splits[repeat]
         self.config, self.repeat, self.member, self.group = config, repeat, member, group
         self.task, self.targets = check_labels(run.graphs)
+        self.names = run.graphs.names
         self.progress = Progress()
         train = self.targets[self.split.train]
-        self.scale = self.task.scale(train)
-        self._scale = self.scale and self.scale.to(group.device)
+        self.scale = None if self.task.scale is None else self.task.scale.of(train)
+        self._scale = None if self.scale is None else self.scale.to(group.device)
         self._bfloat16 = config.precision == "bfloat16"
         on_gpu = group.device.type == "cuda"
         if padded is None:
@@ -261,7 +262,11 @@ class Trainer:
         if self.scale is not None:
             target = self.scale.standardize(target)
         loss = self.task.loss(output, target).item()
-        return loss, self.task.main_score(self.task.to_predictions(output, self.scale), labels)
+        return loss, self.task.main_score(self.predictions(output), labels, self.names)
+
+    def predictions(self, output: Tensor) -> Floats:
+        """Return (n, C) or (n, T) predictions from outputs."""
+        return self.task.predictions(output, self.scale, self.names)
 
     def tensors(self) -> TensorDict:
         """Return network, best weights and optimiser state: with `progress` a checkpoint."""

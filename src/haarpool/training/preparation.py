@@ -47,6 +47,7 @@ def prepare_minibatches(
     device: torch.device,
     *,
     cache: bool = True,
+    summarize: bool = True,
     progress: ProgressOption = None,
 ) -> tuple[Minibatches, ChainSummary | None]:
     """Compute everything that a network reads of graphs.
@@ -58,11 +59,12 @@ def prepare_minibatches(
         chain: Parameters of `Recipe` besides the levels.
         device: Device of the minibatches.
         cache: Read chains from the cache and write new ones to it.
+        summarize: Make the summary of the chains, which a run records.
         progress: True shows a progress bar, False hides it, `None` shows it on a terminal; a
             function is called with lines of text.
 
     Returns:
-        The minibatches, and a summary of the chains (None for a network without chains).
+        The minibatches, and the summary of the chains (None without one, or without chains).
     """
     tensors = graph_tensors(graphs, encoding)
     joined = JoinedTensors(
@@ -88,11 +90,13 @@ def prepare_minibatches(
     def parts() -> Iterator[JoinedTensors]:
         yield joined
         for forest in chains.forests():
-            for parent in forest.parents:
+            for parent in forest.parents if summarize else ():
                 state.update(parent.tobytes())
             yield transform.join(forest)
 
     batches = Minibatches(parts(), device)
+    if not summarize:
+        return batches, None
     example = int(np.argsort(graphs.sizes, kind="stable")[len(graphs) // 2])
     return batches, ChainSummary(state.hexdigest(), example, chains[example])
 

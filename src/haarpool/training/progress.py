@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from tqdm import tqdm
@@ -100,8 +99,7 @@ class RunProgress:
 
 
 def _show_score(score: Score, value: float | None) -> str:
-    number = "–" if value is None or math.isnan(value) else f"{value:.3f}"
-    return f"{score.short} {number}"
+    return f"{score.short} {score.show(value)}"
 
 
 def _first_fitting(bar: tqdm, texts: Sequence[str]) -> str:

@@ -223,7 +223,7 @@ def _target_results(run: Run) -> dict[str, Any]:
     return {
         "targets": {
             name: _scores(names, {part: [one[t] for one in each] for part, each in parts.items()})
-            for t, name in enumerate(run.graphs.target_names)
+            for t, name in enumerate(run.network.task.column_names(run.graphs.names))
         },
         "scored_targets": {
             part: [sum(names[0] in scores for scores in one) for one in each]

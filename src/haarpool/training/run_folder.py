@@ -30,7 +30,7 @@ from safetensors import SafetensorError, safe_open
 
 from haarpool._files import atomic_write, write_text
 from haarpool.errors import HaarPoolError
-from haarpool.tasks import Names
+from haarpool.tasks import Names, is_registered
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -109,7 +109,7 @@ class RunFolder:
             remedy = "choose another folder, or remove it"
             if (path / CHECKPOINT).exists():
                 remedy = "finish that run with {resume}"
-            elif (path / CONFIG).exists() and not (path / RESULT).exists():
+            elif (path / CONFIG).exists() and not any((path / n).exists() for n in (RESULT, MODEL)):
                 remedy = "choose another folder: another process may have started a run in it"
             raise HaarPoolError(
                 "a new folder for the run", f"{path}, which exists", remedy, resume=path
@@ -177,15 +177,16 @@ class RunFolder:
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """Read the lines of `metrics.jsonl`; an incomplete last line is left out."""
-        lines = []
         path = self.path / METRICS
-        text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-        for line in text.splitlines():
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        result = []
+        for number, line in enumerate(lines, start=1):
             try:
-                lines.append(json.loads(line))
-            except ValueError:
-                break
-        return lines
+                result.append(json.loads(line))
+            except ValueError as error:
+                if line.endswith(b"\n"):  # it is complete
+                    raise self.damaged(METRICS, f"line {number}: {error}") from error
+        return result
 
     def write_metrics(self, lines: Iterable[Mapping[str, Any]]) -> None:
         """Replace the lines of `metrics.jsonl`."""
@@ -232,6 +233,42 @@ class RunFolder:
                 f"a run without {name}",
                 "finish the run with {resume}",
                 resume=self.path,
+            )
+
+    def check_trained(self) -> None:
+        """Raise an error if an estimator saved the folder: that trains on data in memory."""
+        data = self.config().get("data")
+        if isinstance(data, dict) and data.get("read") == {}:
+            raise HaarPoolError(
+                f"a run of `haarpool train` in {self.path}",
+                "a model that an estimator saved, without its data and test part",
+                "train with `haarpool train`",
+            )
+
+    def check_registered(self, *, clustering: bool = True) -> None:
+        """Raise an error if the task, a layer or the clustering of the run is not registered.
+
+        Args:
+            clustering: Whether the clustering is needed, too.
+        """
+        from haarpool.chains.clustering import clusterings
+        from haarpool.nn.strings.architecture import UnknownTokenError, parse_architecture
+
+        config = self.config()
+        task, chain, missing = config["data"]["task"], config["chain"] or {}, ""
+        try:
+            parse_architecture(config["model"]["arch"])
+        except UnknownTokenError as error:
+            missing = f"all layers of {error.got}"
+        if not is_registered(task):
+            missing = f"the task {task!r}"
+        if clustering and "method" in chain and chain["method"] not in clusterings():
+            missing = f"the clustering {chain['method']!r}"
+        if missing:
+            raise HaarPoolError(
+                f"{missing}, which the run in {self.path} needs",
+                "a name that is not registered",
+                "install the package, or import the module, that registers it",
             )
 
     def damaged(self, name: str, error: Exception | str) -> HaarPoolError:

@@ -120,7 +120,8 @@ def train_repeat(run: Run, repeat: int, folder: RunFolder | None = None) -> Run:
 def predict_graphs(run: Run, members: Sequence[Member], graphs: Ints) -> Floats:
     """Predict (n,) graphs of the dataset of a run: the mean over the members of a repeat."""
     networks, size = [member.network for member in members], 8 * run.config.batch_size
-    return average(predict_batches(networks, members[0].scale, run.batches, graphs, size))
+    scale, names = members[0].scale, run.graphs.names
+    return average(predict_batches(networks, scale, names, run.batches, graphs, size))
 
 
 @contextmanager
@@ -137,7 +138,7 @@ def _complete_member(trainer: Trainer) -> Member:
     """Predict the validation and test part with the weights of the kept epoch."""
     trainer.load_best()
     predicted = [
-        trainer.task.to_predictions(trainer.outputs(part), trainer.scale)
+        trainer.predictions(trainer.outputs(part))
         for part in (trainer.split.validation, trainer.split.test)
     ]
     return Member(trainer.network, trainer.scale, trainer.progress.best_epoch, *predicted)
@@ -157,21 +158,21 @@ def _complete_repeat(run: Run) -> None:
 
 def _result(run: Run, repeat: int) -> Result:
     """Compute the scores of the members of a repeat and of their mean prediction."""
-    task, targets = run.network.task, run.graphs.targets
+    task, targets, names = run.network.task, run.graphs.targets, run.graphs.names
     assert targets is not None
     true = {part: targets[getattr(run.splits[repeat], part)] for part in SCORED}
     mean = {part: average(np.stack([getattr(m, part) for m in run.members])) for part in true}
 
     def result(best_epoch: int, outputs: Mapping[str, Floats], **more: Any) -> Result:
         pairs = [(outputs[part], labels) for part, labels in true.items()]
-        validation, test = (task.score(*pair) if len(pair[1]) else {} for pair in pairs)
+        validation, test = (task.score(*pair, names) if len(pair[1]) else {} for pair in pairs)
         return Result(best_epoch, validation, test, **more)
 
-    several = len(run.graphs.target_names) > 1
+    several = len(task.column_names(names)) > 1
     return result(
         run.members[0].best_epoch,
         mean,
         members=[result(member.best_epoch, member._asdict()) for member in run.members],
-        targets={p: task.score_targets(mean[p], true[p]) for p in true} if several else None,
+        targets={p: task.score_targets(mean[p], true[p], names) for p in true} if several else None,
         predicted=mean["test"],
     )

@@ -16,7 +16,6 @@ from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import TensorDict
 from haarpool.nn import Network, build_model
-from haarpool.nn.strings.architecture import UnknownTokenError
 from haarpool.tasks import Names, Scale, Task, find_task
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import num_threads
@@ -65,10 +64,19 @@ class TrainedModel:
         with num_threads(choose_threads(first, graphs, BATCH_SIZE)):
             device = next(first.parameters()).device
             batches, _ = prepare_minibatches(
-                graphs, self.encoding, first, self.chain, device, cache=False, progress=False
+                graphs,
+                self.encoding,
+                first,
+                self.chain,
+                device,
+                cache=False,
+                summarize=False,
+                progress=False,
             )
             every = np.arange(len(graphs))
-            members = predict_batches(self.networks, self.scale, batches, every, BATCH_SIZE)
+            members = predict_batches(
+                self.networks, self.scale, self.names, batches, every, BATCH_SIZE
+            )
         for g in np.flatnonzero(~np.isfinite(members).all(axis=(0, 2)))[:1].tolist():
             raise HaarPoolError(
                 "finite predictions",
@@ -82,6 +90,7 @@ class TrainedModel:
 def predict_batches(
     networks: Sequence[Network],
     scale: Scale | None,
+    names: Names,
     batches: Minibatches,
     graphs: Ints,
     batch_size: int,
@@ -91,6 +100,7 @@ def predict_batches(
     Args:
         networks: The networks.
         scale: Scale of their targets.
+        names: Names of what they predict.
         batches: Minibatches of a dataset.
         graphs: (n,) Numbers of graphs.
         batch_size: Graphs per step at most.
@@ -101,7 +111,7 @@ def predict_batches(
         for network, parts in zip(networks, outputs, strict=True):
             parts.append(network.eval()(batch).float().cpu())
     task = networks[0].task
-    return np.stack([task.to_predictions(torch.cat(parts), scale) for parts in outputs])
+    return np.stack([task.predictions(torch.cat(parts), scale, names) for parts in outputs])
 
 
 def average(members: Floats) -> Floats:
@@ -134,7 +144,7 @@ def model_tensors(model: TrainedModel) -> TensorDict:
         prefix = _prefix(member)
         tensors |= {f"{prefix}{name}": value for name, value in network.state_dict().items()}
     if model.scale is not None:
-        tensors |= {"scale.mean": model.scale.mean, "scale.std": model.scale.std}
+        tensors |= {f"scale.{name}": value for name, value in model.scale._asdict().items()}
     return {name: value.detach().cpu() for name, value in tensors.items()}
 
 
@@ -143,9 +153,9 @@ def _prefix(member: int) -> str:
     return f"member.{member}." if member else "network."
 
 
-def scale_from(tensors: TensorDict) -> Scale | None:
-    """Return the scale among the tensors of a model."""
-    return Scale(tensors["scale.mean"], tensors["scale.std"]) if "scale.mean" in tensors else None
+def scale_from(tensors: TensorDict, task: Task) -> Scale | None:
+    """Return the scale of a task from the tensors of a model."""
+    return None if task.scale is None else task.scale(**strip_prefix("scale.", tensors))
 
 
 def strip_prefix(prefix: str, tensors: TensorDict) -> TensorDict:
@@ -159,6 +169,7 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
     config = folder.config()
     tensors, _ = folder.read_tensors(MODEL)
     try:
+        folder.check_registered()
         data, num_outputs = config["data"], config["model"]["out_channels"]
         settings = RunConfig.from_json(config["training"])  # old runs do not have all of them
         encoding = Encoding.from_json(data["encoding"])
@@ -171,8 +182,10 @@ def load_model(folder: RunFolder, device: torch.device) -> TrainedModel:
             network = build_network(settings, encoding, task, num_outputs)
             network.load_state_dict(strip_prefix(_prefix(member), tensors))
             networks.append(network.to(device).eval())
-        return TrainedModel(tuple(networks), encoding, names, scale_from(tensors), settings.chain)
-    except UnknownTokenError:
+        return TrainedModel(
+            tuple(networks), encoding, names, scale_from(tensors, task), settings.chain
+        )
+    except HaarPoolError:
         raise
     except (KeyError, TypeError, RuntimeError, ValueError) as error:
         raise folder.damaged(CONFIG, error) from error

@@ -129,5 +129,5 @@ def test_a_network(new_network):
     assert model.first.out_features == 16
     assert model(batch_for(model)).shape == (6, 2)
     err = run_main("train", "rings", "--arch", "sums:depth=2", code=2).err
-    assert "expected sums:width=NUMBER, got sums:depth=2" in err
+    assert "expected --arch with sums:width=NUMBER, got sums:depth=2" in err
     assert torch.isfinite(model(batch_for(model))).all()

@@ -44,7 +44,7 @@ class HaarNet(Network):
         coarse_depth: Number of convolutions on each coarse graph.
         domain: Domain of the poolings, see `HaarPooling`; `None` is "vertex".
         dropout: Dropout probability in [0, 1) before both linear layers.
-        task: `"classification"`, `"multilabel"` or `"regression"`; it selects `loss`.
+        task: Name of a task, as in `haarpool.tasks.task_names()`; it selects `loss`.
         standardize: Columns of `data.x` that are standardised, see `Network.fit_inputs`.
         standardize_edges: The same for `data.edge_attr`.
 

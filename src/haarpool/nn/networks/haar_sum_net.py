@@ -46,7 +46,7 @@ class HaarSumNet(Network):
         levels: Number of poolings.
         coarse_depth: Number of convolutions on each coarse graph.
         domain: Domain of the poolings, see `HaarPooling`; `None` is "vertex".
-        task: `"regression"`, `"classification"` or `"multilabel"`; it selects `loss`.
+        task: Name of a task, as in `haarpool.tasks.task_names()`; it selects `loss`.
         standardize: Columns of `data.x` that are standardised, see `Network.fit_inputs`.
         standardize_edges: The same for `data.edge_attr`.
 

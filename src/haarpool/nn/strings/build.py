@@ -46,8 +46,7 @@ def build_model(
         in_channels: Number of columns of `data.x`.
         out_channels: Number of classes, or of values to predict.
         edge_channels: Number of columns of `data.edge_attr`, which only these two read.
-        task: `"classification"`, `"multilabel"` (several targets with two classes each) or
-            `"regression"`; it selects `Network.loss`.
+        task: Name of a task, as in `haarpool.tasks.task_names()`; it selects `Network.loss`.
         domain: Domain of all HP, see `HaarPooling`; `None` is "vertex" for these two, and "haar",
             as in the paper, for other architectures.
         tied: Which convolutions share weights: for each convolution a number, for example
