@@ -1,8 +1,6 @@
 """Tasks: one file per task, with the name of the task; it `register`s a class."""
 
-from importlib import import_module
-
-from haarpool._modules import module_names
+from haarpool._modules import import_modules
 from haarpool.tasks._figures import Figure, Matrix, Panel
 from haarpool.tasks._labels import MISSING, Names, spread
 from haarpool.tasks._scale import Scale
@@ -17,8 +15,7 @@ from haarpool.tasks._task import (
     task_names,
 )
 
-for _name in module_names(__name__):
-    import_module(f"{__name__}.{_name}")
+import_modules(__name__)
 
 __all__ = [
     "MISSING",

@@ -76,7 +76,7 @@ def test_the_shell_trains_it_and_predicts_with_it(toy):
     for again in (("predict", "run", "rings"), ("report", "run")):
         err = run_main(*again, code=2).err
         assert "all layers of GC8-»TOY«-SUM-FC8, which the run in run needs" in err
-        assert "install the package, that registers TOY" in err
+        assert "install the package, or import the module, that registers it" in err
 
 
 @pytest.mark.usefixtures("own_layers")
