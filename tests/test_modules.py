@@ -9,7 +9,7 @@ import pytest
 from haarpool import HaarPoolError, HaarPoolWarning
 from haarpool._modules import import_modules, load_entry_points
 from haarpool.datasets.readers import registry
-from haarpool.tasks import _task, find_task
+from haarpool.tasks import _registry, find_task
 
 PACKAGE = """
 from haarpool.datasets.readers.registry import Reader, register as add_reader
@@ -32,7 +32,7 @@ def asked(tmp_path, monkeypatch):
     (tmp_path / "package_of_both.py").write_text(PACKAGE)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(registry, "_READERS", dict(registry._READERS))
-    monkeypatch.setattr(_task, "_TASKS", dict(_task._TASKS))
+    monkeypatch.setattr(_registry, "_TASKS", dict(_registry._TASKS))
     groups = []
 
     def found(group):

@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import nll_loss
 
 import haarpool as hp
-from haarpool.tasks import MISSING, SCORES, Scale, _task, find_task, register
+from haarpool.tasks import MISSING, SCORES, Scale, _registry, find_task, register
 from haarpool.tasks._task import Task
 from haarpool.tasks.regression import Regression
 
@@ -15,14 +15,14 @@ from haarpool.tasks.regression import Regression
 @contextmanager
 def registered(cls, name):
     """Register a task inside a block; a task with the same name comes back after it."""
-    before = _task._TASKS.pop(name, None)
+    before = _registry._TASKS.pop(name, None)
     try:
         register(name)(cls)
         yield find_task(name)
     finally:
-        _task._TASKS.pop(name, None)
+        _registry._TASKS.pop(name, None)
         if before is not None:
-            _task._TASKS[name] = before
+            _registry._TASKS[name] = before
 
 
 class LogScale(Scale):

@@ -16,7 +16,7 @@ from sklearn.base import clone
 import haarpool as hp
 from haarpool import HaarClassifier, HaarRegressor
 from haarpool.datasets import read_graphs
-from haarpool.tasks import SCORES, _task, find_task, register
+from haarpool.tasks import SCORES, _registry, find_task, register
 from haarpool.tasks._task import Task
 from haarpool.tasks.regression import Regression
 from helpers.commands import run_main
@@ -139,7 +139,7 @@ def test_a_wrong_class_is_an_error_when_it_is_registered(attributes, parts):
 
     with error_with(*parts):
         register("wrong")(type("Wrong", (Right,), attributes))
-    assert "wrong" not in _task._TASKS
+    assert "wrong" not in _registry._TASKS
 
 
 def test_a_task_without_scores_is_an_error():
@@ -281,7 +281,7 @@ def recipe(tmp_path):
 
 def test_the_recipe_trains_predicts_and_reports(recipe):
     spec = importlib.util.spec_from_file_location("haarpool.tasks.counts", recipe)
-    before = _task._TASKS.pop("counts", None)
+    before = _registry._TASKS.pop("counts", None)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     try:
@@ -302,9 +302,9 @@ def test_the_recipe_trains_predicts_and_reports(recipe):
         with error_with("counts >= 0"):
             model.fit("rings", np.arange(240) - 5.0)
     finally:
-        del _task._TASKS["counts"]
+        del _registry._TASKS["counts"]
         if before is not None:
-            _task._TASKS["counts"] = before
+            _registry._TASKS["counts"] = before
 
 
 def test_the_recipe_passes_ruff_and_mypy(recipe):

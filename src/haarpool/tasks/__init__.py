@@ -3,10 +3,7 @@
 from haarpool._modules import import_modules
 from haarpool.tasks._figures import Figure, Matrix, Panel
 from haarpool.tasks._labels import MISSING, Names, spread
-from haarpool.tasks._scale import Scale
-from haarpool.tasks._scores import SCORES, Score
-from haarpool.tasks._task import (
-    Task,
+from haarpool.tasks._registry import (
     find_score,
     find_task,
     infer_task,
@@ -14,6 +11,9 @@ from haarpool.tasks._task import (
     register,
     task_names,
 )
+from haarpool.tasks._scale import Scale
+from haarpool.tasks._scores import SCORES, Score
+from haarpool.tasks._task import Task
 
 import_modules(__name__)
 

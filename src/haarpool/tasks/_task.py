@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final, overload
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool._modules import load_entry_points
 from haarpool._text import count
 from haarpool._types import Floats, Ints
-from haarpool._validate import choice
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure
 from haarpool.tasks._labels import NO_NAMES, Names, six_digits, spread
@@ -29,6 +27,7 @@ class Task(str):
     A task is a string, its name: so it prints, compares and goes to JSON. `find_task` returns the
     one object of a name.
 
+        >>> from haarpool.tasks import find_task
         >>> task = find_task("regression")
         >>> task, [score.name for score in task.scores]
         ('regression', ['mae', 'rmse', 'r2'])
@@ -45,6 +44,7 @@ class Task(str):
     in a file of this folder:
 
         >>> from haarpool.tasks import SCORES
+        >>> from haarpool.tasks import register
         >>> @register("squares")
         ... class Squares(Task):
         ...     scores = headline = (SCORES["rmse"],)
@@ -53,7 +53,8 @@ class Task(str):
         ...         return (output - target).square().nansum() / known.sum().clamp(min=1)
         >>> find_task("squares").label_fields(labels, targets=("atoms",))["target_names"]
         ('atoms',)
-        >>> del _TASKS["squares"]
+        >>> from haarpool.tasks import _registry
+        >>> del _registry._TASKS["squares"]
 
     Attributes:
         scores: Its scores. The first one is the main score, by which the best epoch (with
@@ -83,6 +84,8 @@ class Task(str):
     remedy: ClassVar[str] = "leave these targets out"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        from haarpool.tasks._registry import find_task
+
         return find_task, (str(self),)
 
     # ------------------------------------------------------------------ labels
@@ -291,6 +294,7 @@ class Task(str):
 
         Example:
             >>> output, target = np.array([[0.1, 0.2], [0.8, 0.4]]), np.array([[0, 0], [1, 0]])
+            >>> from haarpool.tasks import find_task
             >>> each = find_task("multilabel").score_targets(output, target)
             >>> [scores.get("roc_auc") for scores in each]
             [1.0, None]
@@ -330,6 +334,7 @@ class Task(str):
 
         Example:
             >>> labels = np.array([0, 0])
+            >>> from haarpool.tasks import find_task
             >>> find_task("classification").main_score(np.array([[0.9, 0.1], [0.4, 0.6]]), labels)
             0.5
         """
@@ -430,137 +435,6 @@ class Task(str):
             repeats: Number of repeats.
         """
         return Figure("This task has no picture of its predictions.")
-
-
-_TASKS: dict[str, Task] = {}
-
-TaskClass = TypeVar("TaskClass", bound=type[Task])
-
-
-def register(name: str) -> Callable[[TaskClass], TaskClass]:
-    """Return a decorator that makes the one object of a task class and adds it to the list.
-
-    Args:
-        name: Name of the task, for `read_graphs(task=name)`. A task of the package has that of its
-            file.
-    """
-
-    def add(cls: TaskClass) -> TaskClass:
-        _check_class(name, cls)
-        if name in _TASKS and type(_TASKS[name]).__module__ != cls.__module__:
-            raise HaarPoolError("an unused name for a task", f"{name!r}", "choose another name")
-        _TASKS[name] = cls(name)
-        return cls
-
-    return add
-
-
-def _check_class(name: str, cls: type[Task]) -> None:
-    """Raise an error if a class of tasks is not complete."""
-    package, _, file = cls.__module__.rpartition(".")
-    if package == __package__ and not file.startswith("_") and file != name:
-        raise HaarPoolError(
-            f"a task in {file}.py with the name {file!r}", f"{name!r}", "rename one of them"
-        )
-    for attribute, example in (("scores", "(MAE, RMSE)"), ("headline", "(MAE,)")):
-        value: Any = getattr(cls, attribute, None)
-        is_tuple = isinstance(value, tuple) and value
-        if not is_tuple or not all(isinstance(one, Score) for one in value):
-            raise HaarPoolError(
-                f"{attribute} of the task {name!r}, a tuple of `Score`s",
-                f"{value!r}"[:80],
-                f"write for example {attribute} = {example} in {cls.__name__}",
-            )
-    if others := [one.name for one in cls.headline if one not in cls.scores]:
-        raise HaarPoolError(
-            f"a headline of the task {name!r} out of its scores",
-            ", ".join(others),
-            f"add it to the scores of {cls.__name__}, or change its headline",
-        )
-    if cls.scale is not None and not isinstance(cls.scale, type):
-        raise HaarPoolError(
-            f"scale of the task {name!r}, a class such as `Scale`, or None",
-            f"{cls.scale!r}"[:80],
-            f"write for example scale = None in {cls.__name__}",
-        )
-    if cls.loss is Task.loss:
-        raise HaarPoolError(f"a loss of the task {name!r}", "none", f"add {cls.__name__}.loss")
-
-
-def task_names() -> list[str]:
-    """Return the names of all tasks.
-
-    Example:
-        >>> "regression" in task_names()
-        True
-    """
-    return sorted(_TASKS)
-
-
-@overload
-def find_task(name: str, num_targets: int = 1) -> Task: ...
-@overload
-def find_task(name: None, num_targets: int = 1) -> None: ...
-def find_task(name: str | None, num_targets: int = 1) -> Task | None:
-    """Return a task by its name; None for None.
-
-    Args:
-        name: The name.
-        num_targets: Number of targets; for several, "classification" is "multilabel".
-
-    Example:
-        >>> find_task("classification", 3)
-        'multilabel'
-    """
-    if name is None:
-        return None
-    plain = str(name) if isinstance(name, Task) else name
-    if isinstance(plain, str) and plain not in _TASKS:
-        load_entry_points("haarpool.tasks")
-    task = _TASKS[choice("task", plain, task_names())]
-    return _TASKS[task.of_several] if num_targets > 1 and task.of_several else task
-
-
-def find_score(name: str) -> Score:
-    """Return a score of any task by its name.
-
-    Example:
-        >>> find_score("mae").lower_is_better
-        True
-    """
-    scores = {score.name: score for task in _TASKS.values() for score in task.scores}
-    return scores[choice("score", name, sorted(scores))]
-
-
-def infer_task(num_targets: int, num_classes: int | None = None) -> Task:
-    """Return the task of labels without a given one; classes that no task takes are values.
-
-    Args:
-        num_targets: Number of labels of each graph.
-        num_classes: Number of different labels; None if they look like values.
-
-    Example:
-        >>> infer_task(1, 5), infer_task(3, 2), infer_task(3, 5), infer_task(3)
-        ('classification', 'multilabel', 'regression', 'regression')
-    """
-    takes_classes = [task for task in _TASKS.values() if task.infers(num_targets, num_classes)]
-    takes_values = [task for task in _TASKS.values() if task.infers(num_targets, None)]
-    # A task that extends another one, and so inherits its answer, does not replace it.
-    return min(takes_classes or takes_values, key=lambda task: len(type(task).__mro__))
-
-
-def is_registered(name: str) -> bool:
-    """Return whether there is a task of this name.
-
-    Example:
-        >>> is_registered("regression"), is_registered("ranking")
-        (True, False)
-    """
-    try:
-        find_task(name)
-    except HaarPoolError:
-        return False
-    return True
 
 
 def _mean(values: list[float]) -> float:

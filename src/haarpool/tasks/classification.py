@@ -13,9 +13,10 @@ from haarpool._types import Floats, Ints
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure, Matrix
 from haarpool.tasks._labels import MISSING, NO_NAMES, PARTS, Names, balanced, six_digits
+from haarpool.tasks._registry import register
 from haarpool.tasks._scale import Scale
 from haarpool.tasks._scores import ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC, Score
-from haarpool.tasks._task import Task, register
+from haarpool.tasks._task import Task
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -12,9 +12,10 @@ from haarpool._types import Ints
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure, Panel
 from haarpool.tasks._labels import NO_NAMES, Names
+from haarpool.tasks._registry import register
 from haarpool.tasks._scale import Scale
 from haarpool.tasks._scores import MAE, R2, RMSE, Score
-from haarpool.tasks._task import Task, register
+from haarpool.tasks._task import Task
 
 if TYPE_CHECKING:
     from torch import Tensor
