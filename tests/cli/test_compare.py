@@ -101,7 +101,7 @@ def test_a_method_that_fails_is_named(tmp_path):
         (("--method", "GC4-XX-FC4"), "»XX«"),
         (("--method", "nothere.json"), "nothere.json"),
         (("--epochs", 0), "--epochs >= 1"),
-        (("--device", "tpu"), "a device of this machine"),
+        (("--device", "tpu"), "device of this machine"),
     ],
 )
 def test_bad_input(arguments, words, tmp_path):

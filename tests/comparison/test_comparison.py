@@ -138,7 +138,7 @@ def test_the_config_of_a_run_is_a_method(tmp_path):
         ({"settings": {"epochs": 0}}, "epochs >= 1"),
         ({"split": "halves"}, "stratified, random"),
         ({"n_jobs": 0}, "n_jobs"),
-        ({"device": "tpu"}, "a device of this machine"),
+        ({"device": "tpu"}, "device of this machine"),
     ],
 )
 def test_errors_come_before_the_work(changes, words, tmp_path):

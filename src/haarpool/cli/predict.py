@@ -15,7 +15,7 @@ from haarpool.cli.loading import load_modules
 from haarpool.cli.parser import add_data, new_command
 from haarpool.cli.terminal import progress_option
 from haarpool.datasets.readers.registry import sources
-from haarpool.errors import HaarPoolError
+from haarpool.errors import HaarPoolError, HaarPoolWarning
 
 if TYPE_CHECKING:
     from haarpool._types import Floats
@@ -114,7 +114,7 @@ def _one_warning_of_unknown_labels() -> Iterator[None]:
             if message.what in shown:
                 return
             shown.add(message.what)
-            message = message.text
+            message = HaarPoolWarning(message.text)
         show(message, *arguments, **options)
 
     with warnings.catch_warnings():

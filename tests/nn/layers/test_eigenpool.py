@@ -332,7 +332,7 @@ def test_errors():
         cluster_modes(hp.Chain.from_parents([[0, 0]], adjacency=np.eye(2)), 1, 2)
     with pytest.raises(HaarPoolError, match="knows its graph"):
         cluster_modes(hp.Chain.from_parents([[0, 0]]), 0, 2)
-    with pytest.raises(HaarPoolError, match="a Chain from the function"):
+    with pytest.raises(HaarPoolError, match="a function that returns a Chain"):
         AddEigenModes(chain=lambda data: None)(graph)
     with pytest.raises(HaarPoolError, match="without one"):
         EigenPooling(0)(graph.x, graph)
