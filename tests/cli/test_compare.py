@@ -88,7 +88,7 @@ def test_a_method_that_fails_is_named(tmp_path):
     out = compare(
         tmp_path / "out", "--repeats", 1, methods=(*methods, "--method", file), code=1
     ).out
-    assert "rings, tied, stratified, split 0 failed: HaarPoolError: expected 2 whole numbers" in out
+    assert "rings, tied, stratified, split 0 failed: HaarPoolError: expected tied as 2" in out
     assert len(read(tmp_path / "out")) == 3
 
 
