@@ -235,6 +235,9 @@ def main() -> None:
         parser.error(f"no file {path}; make it with --write and the code before the change")
     device = arguments.device
     torch.set_num_threads(1)
+    if device == "cuda":  # or the last bits of gradients change from call to call
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True, warn_only=True)
     machine = describe_machine(device)
     hashes = chains() | transforms(device) | layers(device) | runs(device)
     if arguments.write:

@@ -5,7 +5,6 @@ import shutil
 from itertools import combinations
 from pathlib import Path
 
-import grimp
 import pytest
 from PIL import Image
 
@@ -36,6 +35,8 @@ def test_readme_is_short_and_starts_with_code():
 
 
 def test_walk_through_the_modules_never_goes_back():
+    import grimp  # here, as a machine with a GPU may not have it
+
     text = (ROOT / "CONTRIBUTING.md").read_text()
     walk = re.findall(r"^\| \d+ \| `([\w/]+)\.py` \|", text, re.M)
     assert 6 <= len(walk) <= 12
