@@ -27,6 +27,7 @@ from haarpool.training.devices import num_threads
 
 TITLE = "layers called from Python, 50 graphs of average degree 4, 64 features; value: GCNConv / it"
 REFERENCE = "GCNConv"
+ONE_THREAD = f"{MODES[1]}, autograd in the calling thread"
 LIMIT_US = 350.0  # of forward + backward on an H200
 # The C library of Linux then keeps freed memory. Without it, to map memory again takes most of the
 # time of GCNConv.
@@ -50,8 +51,9 @@ def lines(options: BenchOptions) -> Iterator[Measurement]:
     """Measure all sizes; on a processor with one thread, or threads would wait."""
     for num_nodes in (20,) if options.quick else (30, 100, 300, 1000):
         layers = make_layers(minibatch(num_nodes, options))
-        for mode in MODES:
-            with nullcontext() if options.on_gpu else num_threads(1):
+        for mode in (*MODES, ONE_THREAD) if options.on_gpu else MODES:
+            own_thread = torch.autograd.set_multithreading_enabled(mode != ONE_THREAD)
+            with nullcontext() if options.on_gpu else num_threads(1), own_thread:
                 times = measure({n: one.action(mode) for n, one in layers.items()}, options)
             for name, spent in times.items():
                 title, ratio = (
