@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from haarpool import datasets
 from haarpool.datasets import read_graphs
-from haarpool.datasets.download import DownloadError
+from haarpool.datasets.locations import DownloadError
 from haarpool.report.record import read_test_part
 from haarpool.training.run_folder import RunFolder
 from helpers.commands import run_main

@@ -1,17 +1,23 @@
-"""Where a dataset is: a given folder, HAARPOOL_DATA, or the network."""
+"""Where a dataset is: a given folder, HAARPOOL_DATA, or the network, which is asked last."""
 
 from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Sequence
+import shutil
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from http.client import HTTPResponse
 from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 from haarpool.chains.cache import cache_folder
-from haarpool.datasets.download import download as fetch
 from haarpool.datasets.readers.registry import (
     Reader,
     find_by_name,
@@ -25,6 +31,12 @@ from haarpool.errors import HaarPoolError
 Source = str | PathLike[str]
 
 REMEDY = "pass {root} or set HAARPOOL_DATA to the folder that holds datasets"
+TIMEOUT = 5.0  # seconds for a server to answer
+SILENCE = 60.0  # seconds for it to continue
+
+
+class DownloadError(HaarPoolError):
+    """A dataset cannot be downloaded."""
 
 
 class Found(NamedTuple):
@@ -234,3 +246,49 @@ def _unknown_name(name: str, bases: Sequence[Path]) -> HaarPoolError:
         remedy = REMEDY
     expected = f"of graphs ({sources()})"
     return HaarPoolError(expected, f"{name!r}", remedy, parameter="source", root="DIR")
+
+
+def fetch(name: str, url: str, folder: Path, check: Callable[[Path], None]) -> None:
+    """Download the file of a dataset to the folder `folder / name`.
+
+    `check` raises an OSError if the file is damaged.
+    """
+    partial = folder / f".{uuid.uuid4().hex}"
+    try:
+        with _open(url) as response:
+            folder.mkdir(parents=True, exist_ok=True)
+            with open(partial, "xb") as file:
+                shutil.copyfileobj(response, file)
+        check(partial)
+        (folder / name).mkdir(exist_ok=True)
+        partial.replace(folder / name / url.rpartition("/")[2])
+    except Exception as error:  # of the network, the server or the disk
+        raise DownloadError(
+            f"{name} on this machine or at {url}",
+            " ".join(str(error).split()) or "no answer",
+            f"pass {{root}} or set HAARPOOL_DATA to a folder with {name}/, or use generated "
+            "graphs (dataset rings)",
+            root="DIR",
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _open(url: str) -> HTTPResponse:
+    """Open an address, or raise an error after a few seconds.
+
+    Without a network, looking up a host can take minutes and cannot be stopped. So a daemon thread
+    does it.
+    """
+    answer: Future[HTTPResponse] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(urlopen(url, timeout=SILENCE))
+        except Exception as error:
+            if isinstance(error, HTTPError):
+                error.close()
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    return answer.result(TIMEOUT)
