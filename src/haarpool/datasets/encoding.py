@@ -225,12 +225,7 @@ class Encoding:
 
 
 def _part(kind: str, width: int, values: Any = (), real: Any = ()) -> FeatureColumns:
-    return FeatureColumns(
-        str(kind),
-        int(width),
-        tuple(tuple(v if v is None or isinstance(v, str) else int(v) for v in c) for c in values),
-        tuple(map(int, real)),
-    )
+    return FeatureColumns(kind, width, tuple(map(tuple, values)), tuple(real))
 
 
 def _fit(kind: str, values: NDArray[Any]) -> FeatureColumns:

@@ -35,10 +35,6 @@ TIMEOUT = 5.0  # seconds for a server to answer
 SILENCE = 60.0  # seconds for it to continue
 
 
-class DownloadError(HaarPoolError):
-    """A dataset cannot be downloaded."""
-
-
 class Found(NamedTuple):
     """A dataset that was found.
 
@@ -263,7 +259,7 @@ def fetch(name: str, url: str, folder: Path, check: Callable[[Path], None]) -> N
         (folder / name).mkdir(exist_ok=True)
         partial.replace(folder / name / url.rpartition("/")[2])
     except Exception as error:  # of the network, the server or the disk
-        raise DownloadError(
+        raise HaarPoolError(
             f"{name} on this machine or at {url}",
             " ".join(str(error).split()) or "no answer",
             f"pass {{root}} or set HAARPOOL_DATA to a folder with {name}/, or use generated "
