@@ -36,17 +36,11 @@ SILENCE = 60.0  # seconds for it to continue
 
 
 class Found(NamedTuple):
-    """A dataset that was found.
+    """A dataset that was found."""
 
-    Attributes:
-        reader: What reads it.
-        path: Its file, or the folder of its files; None if it is generated or not on this machine.
-        name: Its name, if it was found by its name.
-    """
-
-    reader: Reader
-    path: Path | None
-    name: str = ""
+    reader: Reader  # what reads it
+    path: Path | None  # its file, or folder of files; None if generated or not on this machine
+    name: str = ""  # if it was found by its name
 
 
 def find_source(source: Source, root: Source | None = None, *, download: bool = True) -> Found:
@@ -140,14 +134,15 @@ def known_datasets(root: Source | None = None) -> list[tuple[str, str]]:
         for folder in sorted(base.iterdir()) if base.is_dir() else []:
             if folder.is_dir() and _dataset_at(folder):
                 local.setdefault(folder.name, str(folder))
-    names = {name.lower() for name in local}
-    others = [
-        (name, origin)
-        for reader in readers()
-        for name in reader.names
-        if name.lower() not in names and (origin := _origin(reader, name))
-    ]
-    return [*local.items(), *sorted(others, key=lambda pair: pair[1] == "download")]
+    here = {name.lower() for name in local}
+    generated, published = [], []
+    for reader in readers():
+        for name in (name for name in reader.names if name.lower() not in here):
+            if reader.url(name):
+                published.append((name, "download"))
+            elif reader.generates:
+                generated.append((name, "generated"))
+    return [*local.items(), *generated, *published]
 
 
 def downloads() -> Path:
@@ -166,13 +161,6 @@ def _published(reader: Reader, name: str, *, download: bool) -> Found:
         expected = f"of {name} on this machine ({what})"
         raise HaarPoolError(expected, "none", REMEDY, parameter="source", root="DIR")
     return Found(reader, found.path if found else None, name)
-
-
-def _origin(reader: Reader, name: str) -> str:
-    """Return where a dataset comes from that is in no folder; "" if it is nowhere."""
-    if reader.url(name):
-        return "download"
-    return "generated" if reader.generates else ""
 
 
 def _bases(root: Source | None) -> list[Path]:
