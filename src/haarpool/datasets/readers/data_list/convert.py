@@ -74,11 +74,9 @@ def from_data_list(
         graphs: Graphs with the same attributes. `y` is a whole number (a class), or one or several
             real numbers (values; a few different whole numbers are classes in any dtype), or
             several zeros and ones (targets with two classes each); a graph without `y`, or with
-            NaN, has no label. `pos`, if all graphs have it with as many columns, is no feature
-            unless it is asked for; graphs in the plane are drawn there.
+            NaN, has no label. `pos` is kept if all graphs have it with as many columns.
         name: Name of the dataset.
-        task: The task; by default what the labels look like. For several labels "classification"
-            is "multilabel".
+        task: The task, as in `read_graphs`.
         labels: False leaves `y` out, so that it may be anything.
 
     Example:
