@@ -225,7 +225,12 @@ class Encoding:
 
 
 def _part(kind: str, width: int, values: Any = (), real: Any = ()) -> FeatureColumns:
-    return FeatureColumns(kind, width, tuple(map(tuple, values)), tuple(real))
+    return FeatureColumns(
+        str(kind),
+        int(width),
+        tuple(tuple(v if v is None or isinstance(v, str) else int(v) for v in c) for c in values),
+        tuple(map(int, real)),
+    )
 
 
 def _fit(kind: str, values: NDArray[Any]) -> FeatureColumns:
