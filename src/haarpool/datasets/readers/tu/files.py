@@ -30,7 +30,6 @@ from haarpool.errors import HaarPoolError
 # RuntimeError: it has a password, or an unknown compression.
 _DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
 
-
 Lines = list[tuple[int, str]]  # number and text of each
 
 
