@@ -42,7 +42,7 @@ class Digits(Reader):
         from sklearn.datasets import load_digits
 
         from haarpool.datasets.graphs import Graphs
-        from haarpool.datasets.labels import label_fields
+        from haarpool.tasks import find_task
 
         images, digits = load_digits(return_X_y=True)
         images = images.reshape(-1, SIZE, SIZE)
@@ -54,6 +54,8 @@ class Digits(Reader):
             other = number[graph, row + down, column + 1 + right]
             one_way.append(np.stack([np.arange(len(graph)), other])[:, other >= 0])
         edges = np.concatenate([*one_way, *(pairs[::-1] for pairs in one_way)], axis=1)
+        kind = find_task(task or "classification")
+        labels = digits if kind.reads_classes else digits[:, None].astype(float)
         return Graphs(
             "digits",
             np.searchsorted(graph, np.arange(len(images) + 1)),
@@ -62,7 +64,7 @@ class Digits(Reader):
                 "x": np.stack([images[graph, row, column], column, row], 1).astype(np.float32),
                 "pos": np.stack([column, -row], 1).astype(np.float32),
             },
-            **label_fields(digits.tolist(), task or "classification", "digit"),
+            **kind.label_fields(labels, tuple(map(str, range(10))), ("digit",)),
         )
 
     def sample(self, folder: Path) -> str:
