@@ -15,9 +15,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from haarpool._types import Domain, Floats, Ints
 from haarpool._validate import real_number
 from haarpool.datasets import as_graphs
-from haarpool.datasets.array_labels import with_labels, with_values
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import class_values, default_names
+from haarpool.datasets.labels import class_values, default_names, with_labels, with_values
 from haarpool.datasets.splits import as_json, hold_out
 from haarpool.errors import HaarPoolError
 from haarpool.tasks import MISSING, Task, find_task

@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 
 from haarpool import datasets
 from haarpool.datasets import read_graphs
-from haarpool.datasets.download import DownloadError
+from haarpool.errors import HaarPoolError
 from haarpool.report.record import read_test_part
 from haarpool.training.run_folder import RunFolder
 from helpers.commands import run_main
@@ -343,7 +343,7 @@ def test_positions_of_an_example_graph_are_rounded():
 
 def test_a_dataset_that_is_missing_is_not_replaced(without_data, monkeypatch):
     def unreachable(*_):
-        raise DownloadError("MUTAG", "no network", "download it elsewhere")
+        raise HaarPoolError("MUTAG", "no network", "download it elsewhere")
 
     monkeypatch.setattr("haarpool.datasets.locations.fetch", unreachable)
     assert "download it elsewhere" in run_main("train", "MUTAG", *SMALL, code=2).err

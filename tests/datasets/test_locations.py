@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from haarpool.datasets import (
-    download,
     find_dataset,
     is_available,
     known_datasets,
     local_source,
+    locations,
     read_graphs,
 )
 from haarpool.datasets.readers import qm7
@@ -126,7 +126,7 @@ def test_mutag_without_network():
 
 
 def test_is_available(tmp_path, monkeypatch):
-    monkeypatch.setattr(download, "urlopen", None)  # any download would fail
+    monkeypatch.setattr(locations, "urlopen", None)  # any download would fail
     monkeypatch.chdir(tmp_path)
     for name in ("rings", "Triangles", "digits"):
         assert is_available(name)
@@ -149,7 +149,7 @@ def test_is_available(tmp_path, monkeypatch):
 
 
 def test_unknown_names(tmp_path, monkeypatch):
-    monkeypatch.setattr(download, "urlopen", None)  # any download would fail
+    monkeypatch.setattr(locations, "urlopen", None)  # any download would fail
     with error_with("'PROTEIN'", "did you mean PROTEINS"):
         read_graphs("PROTEIN")
     with error_with('root="DIR" or set HAARPOOL_DATA'):
@@ -246,8 +246,8 @@ def test_a_server_that_never_answers(monkeypatch):
         raise OSError
 
     release = threading.Event()
-    monkeypatch.setattr(download, "urlopen", hang)
-    monkeypatch.setattr(download, "TIMEOUT", 0.05)
+    monkeypatch.setattr(locations, "urlopen", hang)
+    monkeypatch.setattr(locations, "TIMEOUT", 0.05)
     with error_with("DD on this machine or at", "no answer"):
         read_graphs("DD")
     assert asked.is_set()

@@ -29,8 +29,8 @@ from haarpool.comparison.statistics import estimate, paired_difference
 from haarpool.comparison.table import REPEATS, Cell, Row, Table
 from haarpool.comparison.trials import SCHEMA, data_hash
 from haarpool.datasets import as_graphs
-from haarpool.datasets.array_labels import with_labels
 from haarpool.datasets.graphs import Graphs
+from haarpool.datasets.labels import with_labels
 from haarpool.datasets.splits import check_rule, default_rule
 from haarpool.errors import HaarPoolError
 from haarpool.training.config import RunConfig

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import check_targets
 from haarpool.errors import HaarPoolError
-from haarpool.tasks import Task, find_task
+from haarpool.tasks import find_task
 
 
 def check_graphs(graphs: Any, reader: object = "", task: str | None = None) -> Graphs:
@@ -33,7 +33,10 @@ def check_graphs(graphs: Any, reader: object = "", task: str | None = None) -> G
         graphs = replace(graphs, **changes) if changes else graphs
         _check_columns(graphs)
         _check_labels(graphs)
-        _check_task(graphs, find_task(task, len(graphs.target_names)))
+        asked = find_task(task, len(graphs.target_names))
+        if asked is not None and graphs.task is not asked:
+            got = f"{graphs.task}" if graphs.task else "no labels"
+            raise _wrong("{task}", got, "leave {task} out", task=asked)
     except HaarPoolError as error:
         expected, got, remedy = error.args
         maker = f" from the reader {reader}" if reader else ""
@@ -137,24 +140,14 @@ def _check_labels(graphs: Graphs) -> None:
     if _shape(targets) != shape or targets.dtype.kind not in "iuf" or targets.size == 0:
         letters = "(G, T)" if task.has_targets else "(G,)"
         raise _wrong(f"targets as numbers {letters} for {task}{names},", _about(targets))
-    if task.reads_classes:
-        _check_classes(task, targets, graphs.classes)
-
-
-def _check_classes(task: Task, targets: NDArray[Any], classes: tuple[str, ...]) -> None:
+    if not task.reads_classes:
+        return
+    classes, known = graphs.classes, targets[task.known(targets)]
     if len(set(classes)) < len(classes):
         raise _wrong("classes with different names", ", ".join(classes))
-    known = targets[task.known(targets)]
-    wrong = known[~np.isin(known, np.arange(len(classes)))]
-    if wrong.size:
+    for wrong in known[~np.isin(known, np.arange(len(classes)))][:1]:
         expected = f"targets in 0..{len(classes) - 1}, the numbers of {len(classes)} classes,"
-        raise _wrong(expected, f"{wrong[0]}")
-
-
-def _check_task(graphs: Graphs, task: Task | None) -> None:
-    if task is not None and graphs.task is not task:
-        got = f"{graphs.task}" if graphs.task else "no labels"
-        raise _wrong("{task}", got, "leave {task} out", task=task)
+        raise _wrong(expected, f"{wrong}")
 
 
 def _shape(values: Any) -> tuple[int, ...] | None:

@@ -1,17 +1,23 @@
-"""Where a dataset is: a given folder, HAARPOOL_DATA, or the network."""
+"""Where a dataset is: a given folder, HAARPOOL_DATA, or the network, which is asked last."""
 
 from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Sequence
+import shutil
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from http.client import HTTPResponse
 from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 from haarpool.chains.cache import cache_folder
-from haarpool.datasets.download import download as fetch
 from haarpool.datasets.readers.registry import (
     Reader,
     find_by_name,
@@ -25,20 +31,16 @@ from haarpool.errors import HaarPoolError
 Source = str | PathLike[str]
 
 REMEDY = "pass {root} or set HAARPOOL_DATA to the folder that holds datasets"
+TIMEOUT = 5.0  # seconds for a server to answer
+SILENCE = 60.0  # seconds for it to continue
 
 
 class Found(NamedTuple):
-    """A dataset that was found.
+    """A dataset that was found."""
 
-    Attributes:
-        reader: What reads it.
-        path: Its file, or the folder of its files; None if it is generated or not on this machine.
-        name: Its name, if it was found by its name.
-    """
-
-    reader: Reader
-    path: Path | None
-    name: str = ""
+    reader: Reader  # what reads it
+    path: Path | None  # its file, or folder of files; None if generated or not on this machine
+    name: str = ""  # if it was found by its name
 
 
 def find_source(source: Source, root: Source | None = None, *, download: bool = True) -> Found:
@@ -132,14 +134,15 @@ def known_datasets(root: Source | None = None) -> list[tuple[str, str]]:
         for folder in sorted(base.iterdir()) if base.is_dir() else []:
             if folder.is_dir() and _dataset_at(folder):
                 local.setdefault(folder.name, str(folder))
-    names = {name.lower() for name in local}
-    others = [
-        (name, origin)
-        for reader in readers()
-        for name in reader.names
-        if name.lower() not in names and (origin := _origin(reader, name))
-    ]
-    return [*local.items(), *sorted(others, key=lambda pair: pair[1] == "download")]
+    here = {name.lower() for name in local}
+    generated, published = [], []
+    for reader in readers():
+        for name in (name for name in reader.names if name.lower() not in here):
+            if reader.url(name):
+                published.append((name, "download"))
+            elif reader.generates:
+                generated.append((name, "generated"))
+    return [*local.items(), *generated, *published]
 
 
 def downloads() -> Path:
@@ -158,13 +161,6 @@ def _published(reader: Reader, name: str, *, download: bool) -> Found:
         expected = f"of {name} on this machine ({what})"
         raise HaarPoolError(expected, "none", REMEDY, parameter="source", root="DIR")
     return Found(reader, found.path if found else None, name)
-
-
-def _origin(reader: Reader, name: str) -> str:
-    """Return where a dataset comes from that is in no folder; "" if it is nowhere."""
-    if reader.url(name):
-        return "download"
-    return "generated" if reader.generates else ""
 
 
 def _bases(root: Source | None) -> list[Path]:
@@ -234,3 +230,49 @@ def _unknown_name(name: str, bases: Sequence[Path]) -> HaarPoolError:
         remedy = REMEDY
     expected = f"of graphs ({sources()})"
     return HaarPoolError(expected, f"{name!r}", remedy, parameter="source", root="DIR")
+
+
+def fetch(name: str, url: str, folder: Path, check: Callable[[Path], None]) -> None:
+    """Download the file of a dataset to the folder `folder / name`.
+
+    `check` raises an OSError if the file is damaged.
+    """
+    partial = folder / f".{uuid.uuid4().hex}"
+    try:
+        with _open(url) as response:
+            folder.mkdir(parents=True, exist_ok=True)
+            with open(partial, "xb") as file:
+                shutil.copyfileobj(response, file)
+        check(partial)
+        (folder / name).mkdir(exist_ok=True)
+        partial.replace(folder / name / url.rpartition("/")[2])
+    except Exception as error:  # of the network, the server or the disk
+        raise HaarPoolError(
+            f"{name} on this machine or at {url}",
+            " ".join(str(error).split()) or "no answer",
+            f"pass {{root}} or set HAARPOOL_DATA to a folder with {name}/, or use generated "
+            "graphs (dataset rings)",
+            root="DIR",
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _open(url: str) -> HTTPResponse:
+    """Open an address, or raise an error after a few seconds.
+
+    Without a network, looking up a host can take minutes and cannot be stopped. So a daemon thread
+    does it.
+    """
+    answer: Future[HTTPResponse] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(urlopen(url, timeout=SILENCE))
+        except Exception as error:
+            if isinstance(error, HTTPError):
+                error.close()
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    return answer.result(TIMEOUT)

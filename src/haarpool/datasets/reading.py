@@ -11,12 +11,7 @@ from haarpool._validate import whole_number
 from haarpool.datasets.checks import check_graphs
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import check_classes
-from haarpool.datasets.locations import (
-    Found,
-    Source,
-    find_here,
-    find_source,
-)
+from haarpool.datasets.locations import Found, Source, find_here, find_source
 from haarpool.datasets.readers.registry import readers
 from haarpool.errors import HaarPoolError
 from haarpool.tasks import find_task

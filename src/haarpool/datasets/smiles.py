@@ -169,14 +169,13 @@ class MoleculeParser:
         order = np.lexsort(edges[::-1])
         kind = np.concatenate([kind, kind])[order]
         features, weights = self._bond_table()
-        shifts = self._mass_shifts()
+        table, shifts = self._atom_table()
         atoms = np.array([i for molecule in molecules for i in molecule.atoms], np.int64)
         return Graphs(
             self.path.stem,
             start,
             edges[:, order],
-            {"atoms": self._atom_table()[atoms]}
-            | ({"isotopes": shifts[atoms]} if shifts.any() else {}),
+            {"atoms": table[atoms]} | ({"isotopes": shifts[atoms]} if shifts.any() else {}),
             edge_weight=weights[kind],
             edge_columns={"bonds": features[kind]},
             ids=tuple(molecule.row.cells[0] for molecule in molecules),
@@ -185,9 +184,13 @@ class MoleculeParser:
             numbers=np.arange(self.num_valid - len(molecules), self.num_valid),
         )
 
-    def _atom_table(self) -> Floats:
-        """Return the (kinds, features) of atoms."""
-        symbol = self.chem.GetPeriodicTable().GetElementSymbol
+    def _atom_table(self) -> tuple[Floats, Floats]:
+        """Return the (kinds, features) of atoms, and their (kinds, 1) isotopes.
+
+        An isotope is the mass number minus that of the most common one.
+        """
+        periodic = self.chem.GetPeriodicTable()
+        symbol, common = periodic.GetElementSymbol, periodic.GetMostCommonIsotope
         rows = [
             [
                 *_one_hot(symbol(number) if number else "*", ELEMENTS),
@@ -203,13 +206,9 @@ class MoleculeParser:
                 number, neighbours, hydrogens, hybridisation, charge, aromatic, ring, code, _
             ) in self.atom_kinds
         ]  # fmt: skip
-        return np.array(rows, np.float64).reshape(-1, len(ATOM_FEATURES))
-
-    def _mass_shifts(self) -> Floats:
-        """Return (kinds, 1) mass numbers of atoms minus those of the most common isotopes."""
-        common = self.chem.GetPeriodicTable().GetMostCommonIsotope
+        features = np.array(rows, np.float64).reshape(-1, len(ATOM_FEATURES))
         shifts = [mass - common(number) if mass else 0 for number, *_, mass in self.atom_kinds]
-        return np.array(shifts, np.float64)[:, None]
+        return features, np.array(shifts, np.float64)[:, None]
 
     def _bond_table(self) -> tuple[Floats, Floats]:
         """Return the (kinds, features) of bonds, and their (kinds,) weights.

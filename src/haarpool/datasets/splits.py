@@ -64,19 +64,18 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
     _validate.seed(seed)
     _validate.whole_number("repeats", repeats)
     labelled = np.flatnonzero(graphs.is_labelled)
+    orders = (np.random.default_rng([seed, r]).permutation(labelled) for r in range(repeats))
     if rule == "random":
-        splits = [_random(labelled, seed, r) for r in range(repeats)]
-    elif rule == "stratified":
-        splits = [_stratified(graphs, labelled, seed, r) for r in range(repeats)]
-    elif rule.partition(":")[0] == "kfold":
-        splits = [s for r in range(repeats) for s in _folds(rule, graphs, labelled, seed, r)]
-    elif rule == "scaffold":
-        splits = [_by_scaffold(graphs, labelled)] * repeats
-    elif rule == "given":
-        splits = _published(graphs) * repeats
-    else:
-        splits = _from_file(Path(rule), graphs, repeats)
-    return splits
+        return [_random(order) for order in orders]
+    if rule == "stratified":
+        return [_stratified(graphs, order) for order in orders]
+    if k := num_folds(rule):
+        return [split for order in orders for split in _folds(k, graphs, order)]
+    if rule == "scaffold":
+        return [_by_scaffold(graphs, labelled)] * repeats
+    if rule == "given":
+        return _published(graphs) * repeats
+    return _from_file(Path(rule), graphs, repeats)
 
 
 def check_rule(rule: str) -> None:
@@ -139,8 +138,7 @@ def num_folds(rule: str, graphs: Graphs | None = None) -> int | None:
     return int(number) if name == "kfold" and number.isdecimal() else None
 
 
-def _random(labelled: Ints, seed: int, repeat: int) -> Split:
-    order = np.random.default_rng([seed, repeat]).permutation(labelled)
+def _random(order: Ints) -> Split:
     tenth = max(1, len(order) // 10)
     if len(order) < 3:
         raise HaarPoolError(
@@ -149,7 +147,7 @@ def _random(labelled: Ints, seed: int, repeat: int) -> Split:
     return _sorted(order[2 * tenth :], order[:tenth], order[tenth : 2 * tenth])
 
 
-def _stratified(graphs: Graphs, labelled: Ints, seed: int, repeat: int) -> Split:
+def _stratified(graphs: Graphs, order: Ints) -> Split:
     counts = _class_counts(graphs)
     if counts.max(initial=0) < len(Split._fields):
         raise HaarPoolError(
@@ -158,7 +156,6 @@ def _stratified(graphs: Graphs, labelled: Ints, seed: int, repeat: int) -> Split
             "pass {split}",
             split="random",
         )
-    order = np.random.default_rng([seed, repeat]).permutation(labelled)
     test = _class_shares(counts, len(order) // 10, reserve=1)
     validation = np.minimum(_class_shares(counts, len(order) // 10, reserve=2), counts - 1 - test)
     train, in_test, in_validation = _by_class(graphs, order, counts, [test, validation])
@@ -206,17 +203,14 @@ def _by_class(graphs: Graphs, order: Ints, counts: Ints, sizes: Sequence[Ints]) 
     return [order[part == len(sizes)], *(order[part == i] for i in range(len(sizes)))]
 
 
-def _folds(rule: str, graphs: Graphs, labelled: Ints, seed: int, repeat: int) -> list[Split]:
-    k = num_folds(rule)
-    assert k is not None  # see `check_rule`
-    if len(labelled) < k:
+def _folds(k: int, graphs: Graphs, order: Ints) -> list[Split]:
+    if len(order) < k:
         raise HaarPoolError(
-            f"at least {k} graphs with a label for {rule}",
-            f"{len(labelled)}",
+            f"at least {k} graphs with a label for kfold:{k}",
+            f"{len(order)}",
             "use fewer folds, for example {split}",
-            split=f"kfold:{max(3, len(labelled))}",
+            split=f"kfold:{max(3, len(order))}",
         )
-    order = np.random.default_rng([seed, repeat]).permutation(labelled)
     if (strata := _strata(graphs)) is not None:
         order = order[np.argsort(strata[order], kind="stable")]
     return _rotated([order[i::k] for i in range(k)])  # every k-th graph, so that classes are even

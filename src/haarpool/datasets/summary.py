@@ -8,7 +8,6 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
 from haarpool.tasks import spread
 
@@ -30,7 +29,10 @@ def summary(graphs: Graphs) -> dict[str, Any]:
     low, high = np.divmod(np.unique(low * size + high), size)
     pairs = np.bincount(graphs.owner[low], minlength=len(graphs))
     degree = np.bincount(np.concatenate([low, high]), minlength=size)
-    components = _components(graphs, low, high)
+    adjacency = sparse.coo_array((np.ones(len(low), np.int8), (low, high)), shape=(size, size))
+    component = connected_components(adjacency, directed=False)[1]
+    first_nodes = np.unique(component, return_index=True)[1]
+    components = np.bincount(graphs.owner[first_nodes], minlength=len(graphs))
     isolated = np.flatnonzero(degree == 0)
     result: dict[str, Any] = {
         "graphs": len(graphs),
@@ -64,13 +66,3 @@ def _labels(graphs: Graphs) -> dict[str, Any]:
         return {}
     labels = {} if graphs.targets is None else graphs.task.summary(graphs.targets, graphs.names)
     return labels | {"missing labels": int((~graphs.is_labelled).sum())}
-
-
-def _components(graphs: Graphs, low: Ints, high: Ints) -> Ints:
-    """Count the (G,) connected components of each graph."""
-    size = int(graphs.start[-1])
-    pairs = sparse.coo_array((np.ones(len(low), np.int8), (low, high)), shape=(size, size))
-    count, component = connected_components(pairs, directed=False)
-    owner = np.zeros(count, np.int64)
-    owner[component] = graphs.owner
-    return np.bincount(owner, minlength=len(graphs))

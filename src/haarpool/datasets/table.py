@@ -34,15 +34,10 @@ DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d*),\d+([eE][+-]?\d+)?")
 
 
 class TableRow(NamedTuple):
-    """A row of a CSV file.
+    """A row of a CSV file."""
 
-    Attributes:
-        line: Line of the file in which the row ends.
-        cells: Cells of the chosen columns.
-    """
-
-    line: int
-    cells: list[str]
+    line: int  # of the file, in which the row ends
+    cells: list[str]  # of the chosen columns
 
 
 def columns_besides(path: Path, smiles: str | None = None) -> list[str]:

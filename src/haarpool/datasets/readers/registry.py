@@ -130,7 +130,8 @@ def register(cls: _Class) -> _Class:
     for other in [type(reader) for reader in readers()]:
         if (other.__module__, other.__qualname__) == (cls.__module__, cls.__qualname__):
             continue  # the same one again, for example from a notebook
-        same = {*cls.suffixes, *_lower(cls.names)} & {*other.suffixes, *_lower(other.names)}
+        mine, theirs = ({s.lower() for s in (*one.suffixes, *one.names)} for one in (cls, other))
+        same = mine & theirs
         if same or other.__qualname__ == cls.__qualname__:
             both = " and ".join(f"{one.__qualname__} of {one.__module__}" for one in (other, cls))
             got = f"{', '.join(sorted(same)) or 'the same class name'} in {both}"
@@ -155,10 +156,6 @@ def _check(cls: type[Reader]) -> None:
     if not (cls.suffixes or cls.names or cls.objects or finds):
         expected = f"suffixes, names or objects of {cls.__qualname__}, or a method find_in"
         raise HaarPoolError(expected, "none", "say what it reads")
-
-
-def _lower(names: Sequence[str]) -> list[str]:
-    return [name.lower() for name in names]
 
 
 def readers() -> list[Reader]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -73,11 +74,9 @@ def from_data_list(
         graphs: Graphs with the same attributes. `y` is a whole number (a class), or one or several
             real numbers (values; a few different whole numbers are classes in any dtype), or
             several zeros and ones (targets with two classes each); a graph without `y`, or with
-            NaN, has no label. `pos`, if all graphs have it with as many columns, is no feature
-            unless it is asked for; graphs in the plane are drawn there.
+            NaN, has no label. `pos` is kept if all graphs have it with as many columns.
         name: Name of the dataset.
-        task: The task; by default what the labels look like. For several labels "classification"
-            is "multilabel".
+        task: The task, as in `read_graphs`.
         labels: False leaves `y` out, so that it may be anything.
 
     Example:
@@ -106,16 +105,15 @@ def from_data_list(
     start = np.cumsum([0, *sizes])
     counts = [pairs.shape[1] for pairs in edges]
     weighted = _have(graphs, "edge_weight")
-    x, attributes = _rows(graphs, "x", sizes), _rows(graphs, "edge_attr", counts)
+    node_columns = {"x": _rows(graphs, "x", sizes)}
+    with suppress(HaarPoolError):  # some graphs have no positions, or others
+        node_columns["pos"] = _rows(graphs, "pos", sizes)
+    attributes = _rows(graphs, "edge_attr", counts)
     return Graphs(
         name,
         start,
         np.concatenate(edges, axis=1) + np.repeat(start[:-1], counts),
-        {
-            kind: one
-            for kind, one in (("x", x), ("pos", _positions(graphs, sizes)))
-            if one is not None
-        },
+        {kind: values for kind, values in node_columns.items() if values is not None},
         edge_weight=np.concatenate(weights).astype(np.float64) if weighted else None,
         edge_columns={} if attributes is None else {"attributes": attributes},
         **(_targets(graphs, task) if labels else {}),
@@ -148,14 +146,6 @@ def _rows(graphs: Sequence[Any], key: str, counts: Sequence[int]) -> Floats | No
     return np.concatenate(parts).astype(np.float64)
 
 
-def _positions(graphs: Sequence[Any], sizes: Sequence[int]) -> Floats | None:
-    """Return the positions of all nodes; None if some graph has none, or other columns."""
-    try:
-        return _rows(graphs, "pos", sizes)
-    except HaarPoolError:
-        return None
-
-
 def _targets(graphs: Sequence[Any], task: str | None) -> Mapping[str, Any]:
     """Return the fields of `Graphs` about labels."""
     labels = {
@@ -176,15 +166,13 @@ def _targets(graphs: Sequence[Any], task: str | None) -> Mapping[str, Any]:
             raise _wrong(g, expected, f"{y.size}, dtype {y.dtype}", "use the same in all graphs")
     kind = _kind(labels.values(), len(graphs)) if task is None else find_task(task, first.size)
     names = default_names(first.size)
+    missing = np.full(first.size, np.nan)
+    rows = [labels.get(g, missing).tolist() for g in range(len(graphs))]
     if not kind.reads_classes:
-        values = np.full((len(graphs), first.size), np.nan)
-        values[list(labels)] = np.stack(list(labels.values()))
-        return kind.label_fields(values, targets=names)
+        return kind.label_fields(np.array(rows, np.float64), targets=names)
     for g, y in labels.items():
         if not (kind.has_targets or (y.size == 1 and (np.isnan(y[0]) or float(y[0]).is_integer()))):
             raise _wrong(g, "y as one whole number", f"{y}", "pass {task}", task="regression")
-    missing = np.full(first.size, np.nan)
-    rows = [labels.get(g, missing).tolist() for g in range(len(graphs))]
     return kind.label_fields(*as_classes([number for row in rows for number in row]), names)
 
 

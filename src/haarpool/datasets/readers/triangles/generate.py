@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haarpool import _validate
-from haarpool._files import Arrays, read_arrays, write_arrays
+from haarpool._files import read_arrays, write_arrays
 from haarpool._progress import ProgressOption, show_progress
 from haarpool._types import Ints
 from haarpool.chains.adjacency import from_edges, ranges
 from haarpool.chains.cache import cache_folder
 from haarpool.datasets.graphs import Graphs
+from haarpool.datasets.labels import label_fields
 from haarpool.datasets.readers.tu.layout import published_split
 from haarpool.errors import HaarPoolError, HaarPoolWarning
-from haarpool.tasks import find_task
 
 CLASSES = 10
 VERSION = 1  # of the generator; another version draws other graphs
@@ -44,19 +44,12 @@ SPLIT = (3000, 500, 500)  # train, validation, test of the 4,000 usual graphs of
 
 
 class Drawn(NamedTuple):
-    """Random graphs; the edge of the nodes i < j has the number j (j - 1) / 2 + i.
+    """Random graphs; the edge of the nodes i < j has the number j (j - 1) / 2 + i."""
 
-    Attributes:
-        sizes: (G,) Number of nodes.
-        counts: (G,) Number of edges.
-        pairs: (sum of counts,) Numbers of the edges, graph by graph, in ascending order.
-        triangles: (G,) Number of triangles.
-    """
-
-    sizes: Ints
-    counts: Ints
-    pairs: NDArray[np.int32]
-    triangles: Ints
+    sizes: Ints  # (G,) number of nodes
+    counts: Ints  # (G,) number of edges
+    pairs: NDArray[np.int32]  # (sum of counts,) numbers of the edges, graph by graph, ascending
+    triangles: Ints  # (G,) number of triangles
 
     def take(self, graphs: Ints) -> Drawn:
         """Select graphs, in any order."""
@@ -70,15 +63,15 @@ def read_triangles(seed: int, task: str | None, progress: ProgressOption) -> Gra
     seed = _validate.seed(seed)
     path = cache_folder() / "datasets" / f"triangles-{VERSION}-{seed}.npz"
     try:
-        return _as_graphs(_from_arrays(read_arrays(path)), task)
-    except (HaarPoolError, KeyError):  # no file yet, or a damaged one
+        drawn = Drawn(**read_arrays(path))  # type: ignore[arg-type]
+    except (HaarPoolError, TypeError):  # no file yet, or a damaged one
         drawn = generate(seed, progress=progress)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_arrays(path, drawn._asdict())
-    except (OSError, HaarPoolError) as error:
-        text = f"the triangles dataset could not be cached: {error}"
-        warnings.warn(text, HaarPoolWarning, stacklevel=3)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_arrays(path, drawn._asdict())
+        except (OSError, HaarPoolError) as error:
+            text = f"the triangles dataset could not be cached: {error}"
+            warnings.warn(text, HaarPoolWarning, stacklevel=3)
     return _as_graphs(drawn, task)
 
 
@@ -171,30 +164,16 @@ def _concatenate(parts: list[Drawn]) -> Drawn:
     return Drawn(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
-def _from_arrays(arrays: Arrays) -> Drawn:
-    """Check the content of a cached file."""
-    drawn = Drawn(**{field: arrays[field] for field in Drawn._fields})  # type: ignore[arg-type]
-    total = CLASSES * (USUAL.each + LARGE.each)
-    if len(drawn.sizes) != total or drawn.counts.sum() != len(drawn.pairs):
-        raise HaarPoolError(f"{total} graphs", f"{len(drawn.sizes)}", "generate them again")
-    return drawn
-
-
 def _as_graphs(drawn: Drawn, task: str | None) -> Graphs:
     start = np.concatenate([[0], np.cumsum(drawn.sizes)])
     shift = np.repeat(start[:-1], drawn.counts)
     low, high = _ends(drawn.pairs)
     edges = np.stack([np.concatenate([low, high]), np.concatenate([high, low])])
     edges += np.concatenate([shift, shift])
-    kind, numbers = find_task(task or "classification"), drawn.triangles
-    if kind.reads_classes:
-        fields = kind.label_fields(numbers - 1, [str(c) for c in range(1, CLASSES + 1)])
-    else:
-        fields = kind.label_fields(numbers[:, None].astype(np.float64), targets=["triangles"])
     return Graphs(
         "triangles",
         start,
         edges[:, np.lexsort(edges[::-1])],
         split=published_split(),
-        **fields,
+        **label_fields(drawn.triangles.tolist(), task or "classification", "triangles"),
     )

@@ -10,9 +10,9 @@ import posixpath
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
+from io import StringIO, TextIOWrapper
 from math import isinf, isnan, nan
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,46 +30,33 @@ from haarpool.errors import HaarPoolError
 # RuntimeError: it has a password, or an unknown compression.
 _DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
 
+Lines = list[tuple[int, str]]  # number and text of each
+
 
 class GraphLines(NamedTuple):
-    """The lines of a file about graphs that have nodes.
+    """The lines of a file about graphs that have nodes."""
 
-    Attributes:
-        kind: Kind of the file.
-        rows: (G,) Number and text of each line, "" without label.
-        listed: Number of graphs that the file lists, with those that have no nodes.
-    """
-
-    kind: str
-    rows: list[tuple[int, str]]
-    listed: int
+    kind: str  # of the file
+    rows: Lines  # (G,), with the text "" without label
+    listed: int  # number of graphs that the file lists, with those that have no nodes
 
 
 @dataclass(frozen=True)
 class TuFiles:
-    """The files of a dataset. Empty lines are skipped, but errors count them.
+    """The files of a dataset. Empty lines are skipped, but errors count them."""
 
-    Attributes:
-        source: Their folder, or the zip file.
-        stem: How their paths in it begin: the name of the dataset, in a zip file after folders.
-        members: Names of the files of a zip file by path; None for a folder.
-    """
-
-    source: Path
-    stem: str
-    members: Mapping[str, str] | None = None
+    source: Path  # their folder, or the zip file
+    stem: str  # how paths in it begin: the name of the dataset, in a zip file after folders
+    members: Mapping[str, str]  # by path the names of files in the folder or zip file
 
     @classmethod
     def find(cls, path: Path) -> TuFiles:
         """Find the files in a folder, or in a zip file."""
         try:
-            members = None if path.is_dir() else _members(path)
-            stem = tu_name(path) if members is None else _stem(path, members)
+            members = _members(path)
         except (OSError, zipfile.BadZipFile) as error:
             raise _unreadable(path, error) from error
-        if stem is None:
-            raise HaarPoolError("files in TU layout", f"none in {path}", "check the folder")
-        return cls(path, stem, members)
+        return cls(path, tu_name(path) or _stem(path, members), members)
 
     @property
     def name(self) -> str:
@@ -82,23 +69,21 @@ class TuFiles:
 
     def has(self, kind: str) -> bool:
         """Return whether there is a file of a kind."""
-        if self.members is None:
-            return self.path(kind).exists()
         return f"{self.stem}_{kind}.txt" in self.members
 
     def text(self, kind: str) -> str:
         """Read a file."""
         path = self.path(kind)
         try:
-            if self.members is None:
+            if self.source.is_dir():
                 return path.read_text(encoding="utf-8-sig")
-            with zipfile.ZipFile(self.source) as archive:
-                data = archive.read(self.members[f"{self.stem}_{kind}.txt"])
-            return StringIO(data.decode("utf-8-sig"), newline=None).read()
+            name = self.members[f"{self.stem}_{kind}.txt"]
+            with zipfile.ZipFile(self.source) as archive, archive.open(name) as file:
+                return TextIOWrapper(file, "utf-8-sig").read()
         except _DAMAGED as error:
             raise _unreadable(path, error) from error
 
-    def rows(self, kind: str) -> list[tuple[int, str]]:
+    def rows(self, kind: str) -> Lines:
         """Return the lines of a file that are not empty, with their numbers from 1."""
         lines = enumerate(self.text(kind).splitlines(), start=1)
         return [(number, line.strip()) for number, line in lines if line.strip()]
@@ -141,11 +126,6 @@ class TuFiles:
         self._check_count(kind, len(rows), int(ids[-1]), "graph")
         return None
 
-    def numbers(self, lines: GraphLines) -> NDArray[Any]:
-        """Return the (G, columns) numbers of lines with all their digits; NaN if it is missing."""
-        width = next((len(_cells(text)) for _, text in lines.rows if text), 1)
-        return self._numbers(lines.kind, lines.rows, width, object)
-
     def table(self, kind: str, columns: int | None = None) -> NDArray[Any]:
         """Read a file, one row per line: real numbers of attributes, else whole numbers.
 
@@ -160,13 +140,16 @@ class TuFiles:
         lines = self.rows(kind)
         if kind.endswith("labels") and is_text([line for _, line in lines]):
             return np.array([line for _, line in lines])[:, None]
-        width = columns or (len(_cells(lines[0][1])) if lines else 1)
-        return self._numbers(kind, lines, width, dtype)
+        return self.numbers(kind, lines, dtype, columns)
 
-    def _numbers(
-        self, kind: str, lines: Iterable[tuple[int, str]], width: int, dtype: type
+    def numbers(
+        self, kind: str, lines: Lines, dtype: type = object, columns: int | None = None
     ) -> NDArray[Any]:
-        """Read the numbers of lines one by one; only objects may be missing."""
+        """Read the numbers of lines one by one; objects keep all digits, and NaN if it is missing.
+
+        The number of columns is by default that of the first line with text.
+        """
+        width = columns or next((len(_cells(text)) for _, text in lines if text), 1)
         rows = []
         for number, line in lines:
             cells = _cells(line) or [""] * width
@@ -216,11 +199,13 @@ def is_text(lines: Sequence[str]) -> bool:
 
 
 def _members(path: Path) -> dict[str, str]:
-    """Return the names of the files in a zip file, by path.
+    """Return the names of the files in a folder or zip file, by path.
 
-    A name may be `MUTAG//MUTAG_A.txt`, as in the TU collection, `./MUTAG/MUTAG_A.txt` or, from
-    Windows, have backslashes.
+    A name in a zip file may be `MUTAG//MUTAG_A.txt`, as in the TU collection,
+    `./MUTAG/MUTAG_A.txt` or, from Windows, have backslashes.
     """
+    if path.is_dir():
+        return {file.name: file.name for file in path.iterdir()}
     with zipfile.ZipFile(path) as archive:
         names = [info.filename for info in archive.infolist() if not info.is_dir()]
     return {posixpath.normpath(name.replace("\\", "/")).lstrip("/"): name for name in names}

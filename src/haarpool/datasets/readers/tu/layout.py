@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import as_classes, default_names, is_missing
+from haarpool.datasets.labels import as_classes, default_names, label_fields
 from haarpool.datasets.readers.tu.files import TuFiles, is_text
 from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError, HaarPoolWarning
@@ -67,19 +67,12 @@ def published_split() -> dict[str, Ints]:
 
 
 class _Nodes(NamedTuple):
-    """Which graph each node belongs to.
+    """Which graph each node belongs to."""
 
-    Attributes:
-        owner: (N,) Graph id of each node, in the order of the file.
-        order: (N,) The nodes, graph by graph.
-        start: (G + 1,) Where each graph starts in `order`.
-        ids: (G,) Graph ids, from 1 and ascending. Graphs without nodes are missing.
-    """
-
-    owner: Ints
-    order: Ints
-    start: Ints
-    ids: Ints
+    owner: Ints  # (N,) graph id of each node, in the order of the file
+    order: Ints  # (N,) the nodes, graph by graph
+    start: Ints  # (G + 1,) where each graph starts in `order`
+    ids: Ints  # (G,) graph ids, from 1 and ascending, without those of graphs without nodes
 
 
 def _nodes(files: TuFiles) -> _Nodes:
@@ -154,10 +147,8 @@ def _targets(files: TuFiles, ids: Ints, task: str | None) -> tuple[Mapping[str, 
         )
     texts = [text for _, text in chosen.rows]
     if chosen is labels and (kind is None or kind.reads_classes) and is_text(texts):
-        classes = as_classes([None if is_missing(text) else text for text in texts])
-        kind = kind or infer_task(1, len(classes[1]))
-        return kind.label_fields(*classes), numbers
-    table = files.numbers(chosen)
+        return label_fields(texts, kind), numbers
+    table = files.numbers(chosen.kind, chosen.rows)
     if kind is None:
         is_whole = all(number % 1 == 0 for number in table.flat if number == number)
         is_class = chosen is labels and is_whole
