@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
 from importlib.util import find_spec
@@ -181,15 +182,20 @@ def runs(device: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "haarpool"]
     with tempfile.TemporaryDirectory() as temporary:
         environment = os.environ | {"HAARPOOL_CACHE": f"{temporary}/cache", "OMP_NUM_THREADS": "1"}
-        for name, arguments in RUNS.items():
-            if name == "molecules" and not has_rdkit:
-                continue
-            out = Path(temporary) / name
-            given = [argument.format(data=data) for argument in arguments]
+        names = [name for name in RUNS if name != "molecules" or has_rdkit]
+
+        def train(name: str) -> None:
+            given = [argument.format(data=data) for argument in RUNS[name]]
+            out = f"{temporary}/{name}"
             subprocess.run(
-                [*command, "train", *given, "--out", str(out), "--quiet", "--device", device],
+                [*command, "train", *given, "--out", out, "--quiet", "--device", device],
                 check=True, stdout=subprocess.DEVNULL, env=environment,
             )  # fmt: skip
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # each run in a process of its own
+            list(pool.map(train, names))
+        for name in names:
+            out = Path(temporary) / name
             result = json.loads((out / "result.json").read_text())
             config = json.loads((out / "config.json").read_text())
             hashes[f"{name} scores"] = result["scores"]
