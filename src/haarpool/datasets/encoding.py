@@ -194,7 +194,8 @@ class Encoding:
             elif part.kind == "log_degree":
                 columns[:, 0] = np.log1p(_degree(graphs))
             elif part.kind == "walks":
-                columns[:] = return_probabilities(graphs)
+                walks = return_probabilities(graphs.structure)
+                columns[:] = np.tile(walks, (len(columns) // len(walks), 1))
             else:
                 _encode(part, columns, graphs, "node")
         return features
@@ -255,7 +256,9 @@ def _known_labels(column: NDArray[Any]) -> tuple[Label, ...]:
 def _degree(graphs: Graphs) -> Ints:
     """Return the (N,) numbers of neighbours, without the node itself."""
     source, target = graphs.edges
-    return np.bincount(source[source != target], minlength=int(graphs.start[-1]))
+    size = int(graphs.sizes[0] if graphs.signals else graphs.start[-1])
+    degree = np.bincount(source[source != target], minlength=size)
+    return np.tile(degree, len(graphs)) if graphs.signals else degree
 
 
 def _starts(parts: Sequence[FeatureColumns]) -> Iterator[tuple[int, FeatureColumns]]:

@@ -33,7 +33,7 @@ class Graphs:
         edge_columns: (E, columns) Edge features by kind.
         task: The task; None without labels. The constructor also finds it by its name.
         targets: (G,) Classes, -1 without label; or (G, T) zeros and ones, NaN without label; or
-            (G, T) values, NaN without label.
+            (G, T) values, NaN without label. For tasks of nodes, N rows instead of G.
         classes: (C,) Names of the classes.
         target_names: (T,) Names of the targets, of tasks with several.
         split: Published split: graphs under "train", "validation" and "test".
@@ -42,6 +42,9 @@ class Graphs:
         id_name: Kind of these names, the header of their column in a table of predictions.
         lines: (G,) Line of each graph in its file, for errors and predictions.
         numbers: (G,) Number of each graph in the input, for a part of it; None for all of it.
+        signals: All graphs have the same nodes and edges, which are stored once: `edges` and what
+            belongs to them are those of one graph. Then a graph is a signal on it.
+        node_splits: Published splits of the nodes, of a dataset of one graph or of signals.
     """
 
     name: str
@@ -60,6 +63,8 @@ class Graphs:
     id_name: str = "name"
     lines: Ints | None = None
     numbers: Ints | None = None
+    signals: bool = False
+    node_splits: tuple[Mapping[str, Ints], ...] = ()
 
     def __post_init__(self) -> None:
         """Find the task by its name."""
@@ -78,9 +83,16 @@ class Graphs:
         """(G,) Number of nodes of each graph."""
         return np.diff(self.start)
 
+    @property
+    def structure(self) -> Graphs:
+        """The graphs without repetition: of signals, the first one alone."""
+        return replace(self.take(np.zeros(1, np.int64)), signals=False) if self.signals else self
+
     @cached_property
     def edge_start(self) -> Ints:
         """(G + 1,) Graph g has the edges edge_start[g] .. edge_start[g + 1] - 1."""
+        if self.signals:
+            return np.array([0, self.edges.shape[1]])
         counts = np.bincount(self.owner[self.edges[0]], minlength=len(self))
         return np.concatenate([[0], np.cumsum(counts)])
 
@@ -91,21 +103,35 @@ class Graphs:
 
     @cached_property
     def batch(self) -> GraphBatch:
-        """Adjacency matrices; an edge that is listed twice without weight is one edge."""
+        """Adjacency matrices; an edge that is listed twice without weight is one edge.
+
+        Signals have one matrix.
+        """
         weights = self.edge_weight
         if weights is None:
             weights = np.ones(self.edges.shape[1])
-        adjacency = from_edges(self.edges[0], self.edges[1], weights, int(self.start[-1]))
+        start = self.start[:2] if self.signals else self.start
+        adjacency = from_edges(self.edges[0], self.edges[1], weights, int(start[-1]))
         if self.edge_weight is None:
             adjacency.data[:] = 1
-        return GraphBatch(adjacency, self.start)
+        return GraphBatch(adjacency, start)
 
     @cached_property
     def is_labelled(self) -> NDArray[np.bool_]:
         """(G,) True if a graph has a label, or at least one of several values."""
         if self.task is None or self.targets is None:
             return np.zeros(len(self), bool)
-        return self.task.labelled(self.targets)
+        labelled = self.task.labelled(self.targets)
+        return np.logical_or.reduceat(labelled, self.start[:-1]) if self.has_node_labels else labelled
+
+    @property
+    def has_node_labels(self) -> bool:
+        """Whether targets have a row per node, not per graph."""
+        return self.task is not None and self.task.of_nodes
+
+    def rows(self, graphs: Ints) -> Ints:
+        """Return the rows of `targets` that belong to some graphs, by their (n,) numbers."""
+        return ranges(self.start[graphs], self.sizes[graphs]) if self.has_node_labels else graphs
 
     def where(self, graph: int) -> str:
         """Name a graph for an error message, by its number in the input, from 0."""
@@ -126,18 +152,22 @@ class Graphs:
     def take(self, graphs: Ints) -> Graphs:
         """Select graphs by their (n,) numbers, in any order."""
         graphs = np.asarray(graphs, np.int64)
-        sizes, counts = self.sizes[graphs], np.diff(self.edge_start)[graphs]
-        node, edge = ranges(self.start[graphs], sizes), ranges(self.edge_start[graphs], counts)
-        start = np.concatenate([[0], np.cumsum(sizes)])
-        shift = np.repeat(start[:-1] - self.start[graphs], counts)
+        sizes = self.sizes[graphs]
+        node, start = ranges(self.start[graphs], sizes), np.concatenate([[0], np.cumsum(sizes)])
+        edges = self.edges
+        edge: Any = slice(None)
+        if not self.signals:
+            counts = np.diff(self.edge_start)[graphs]
+            edge = ranges(self.edge_start[graphs], counts)
+            edges = edges[:, edge] + np.repeat(start[:-1] - self.start[graphs], counts)
         return replace(
             self,
             start=start,
-            edges=self.edges[:, edge] + shift,
+            edges=edges,
             columns={kind: values[node] for kind, values in self.columns.items()},
             edge_weight=None if self.edge_weight is None else self.edge_weight[edge],
             edge_columns={kind: values[edge] for kind, values in self.edge_columns.items()},
-            targets=None if self.targets is None else self.targets[graphs],
+            targets=None if self.targets is None else self.targets[self.rows(graphs)],
             split=None,
             folds=None,
             ids=None if self.ids is None else tuple(self.ids[g] for g in graphs.tolist()),
@@ -151,6 +181,7 @@ class Graphs:
         arrays = {"start": self.start, "edges": self.edges, "weight": self.edge_weight}
         arrays |= {"targets": self.targets, **self.columns}
         arrays |= {f"edge {kind}": values for kind, values in self.edge_columns.items()}
+        arrays["signals"] = np.array(len(self)) if self.signals else None
         for name, array in arrays.items():
             if array is not None:
                 state.update(f"{name} {array.dtype} {array.shape}".encode())

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from haarpool import _validate
+from haarpool._text import count
 from haarpool._types import Ints
 from haarpool.chains.adjacency import as_array
 from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
 
-RULES = "stratified, random, scaffold, kfold:K, given, or a JSON file"
+RULES = "stratified, random, nodes, scaffold, kfold:K, given, or a JSON file"
 
 
 class Split(NamedTuple):
@@ -38,6 +39,71 @@ class Split(NamedTuple):
         text = json.dumps([part.tolist() for part in self])
         return sha256(text.encode()).hexdigest()
 
+    def graphs(self, part: Ints) -> Ints:
+        """Return the graphs that a network reads for a part."""
+        return part
+
+    def rows(self, part: Ints, graphs: Graphs) -> Ints:
+        """Return the rows of the targets of a part."""
+        return graphs.rows(part)
+
+
+class NodeSplit(Split):
+    """A split of the nodes of a single graph: a network reads all of them, for every part."""
+
+    def graphs(self, part: Ints) -> Ints:
+        """Return the graph."""
+        return np.zeros(1, np.int64)
+
+    def rows(self, part: Ints, graphs: Graphs) -> Ints:
+        """Return the nodes of the part."""
+        return part
+
+
+class _Units(NamedTuple):
+    """What is split: the graphs of a dataset, or the nodes of its only graph.
+
+    Attributes:
+        noun: What they are.
+        labels: Their labels, for errors.
+        labelled: Numbers of those with a label.
+        number: Number of all.
+        strata: The class of each, which parts share evenly; None if they have none each.
+        split: The class of their splits.
+    """
+
+    noun: str
+    labels: str
+    labelled: Ints
+    number: int
+    strata: Ints | None
+    split: type[Split]
+
+    @classmethod
+    def of(cls, graphs: Graphs, *, nodes: bool = False) -> _Units:
+        """Return the graphs, or the nodes, of a dataset."""
+        task, targets = graphs.task, graphs.targets
+        by_row = nodes == graphs.has_node_labels and targets is not None
+        strata = task.strata(targets) if task is not None and by_row else None
+        labels = f"{task} on {graphs.name}"
+        if nodes:
+            assert task is not None
+            known = task.labelled(targets)
+            return cls("node", labels, np.flatnonzero(known), len(known), strata, NodeSplit)
+        labelled = np.flatnonzero(graphs.is_labelled)
+        return cls("graph", labels, labelled, len(graphs), strata, Split)
+
+    def class_counts(self) -> Ints:
+        """Count the units of each class that has some; empty if they have no single class each."""
+        if self.strata is None:
+            return np.zeros(0, np.int64)
+        return np.unique(self.strata[self.labelled], return_counts=True)[1]
+
+
+def splits_nodes(graphs: Graphs) -> bool:
+    """Return whether splits of a dataset are of its nodes by default: it has a single graph."""
+    return graphs.has_node_labels and len(graphs) == 1
+
 
 def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> list[Split]:
     """Make the splits of a run; graphs without label are in no part.
@@ -52,7 +118,8 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
             "given": the published split; if there are published folds instead, each is the test
             part once, as for "kfold:K". The last two are the same in every repeat. Otherwise a
             JSON file with {"train": [...], "validation": [...], "test": [...]}, graphs numbered
-            from 0, or with a list of these.
+            from 0, or with a list of these. If a single graph has labels at its nodes, its nodes
+            are split instead of graphs; "nodes" is then "stratified" for classes, else "random".
         graphs: The dataset.
         seed: Seed of the random numbers; repeat r uses (seed, r).
         repeats: Number of repeats.
@@ -63,24 +130,32 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
     check_rule(rule)
     _validate.seed(seed)
     _validate.whole_number("repeats", repeats)
-    labelled = np.flatnonzero(graphs.is_labelled)
-    orders = (np.random.default_rng([seed, r]).permutation(labelled) for r in range(repeats))
+    if rule == "nodes" and not splits_nodes(graphs):
+        got = f"{count(len(graphs), 'graph')} of {graphs.name}"
+        got += "" if graphs.has_node_labels else ", without labels of nodes"
+        raise HaarPoolError(
+            "a single graph with labels at its nodes", got, "pass {split}", split="random"
+        )
+    units = _Units.of(graphs, nodes=splits_nodes(graphs))
+    if rule == "nodes":
+        rule = _even_rule(units)
+    orders = (np.random.default_rng([seed, r]).permutation(units.labelled) for r in range(repeats))
     if rule == "random":
-        return [_random(order) for order in orders]
+        return [_random(units, order) for order in orders]
     if rule == "stratified":
-        return [_stratified(graphs, order) for order in orders]
+        return [_stratified(units, order) for order in orders]
     if k := num_folds(rule):
-        return [split for order in orders for split in _folds(k, graphs, order)]
+        return [split for order in orders for split in _folds(k, units, order)]
     if rule == "scaffold":
-        return [_by_scaffold(graphs, labelled)] * repeats
+        return [_by_scaffold(graphs, units.labelled)] * repeats
     if rule == "given":
-        return _published(graphs) * repeats
-    return _from_file(Path(rule), graphs, repeats)
+        return _published(graphs, units) * repeats
+    return _from_file(Path(rule), units, repeats)
 
 
 def check_rule(rule: str) -> None:
     """Raise an error unless `make_splits` knows a rule, or the rule is a file."""
-    if rule in ("random", "stratified", "scaffold", "given"):
+    if rule in ("random", "stratified", "nodes", "scaffold", "given"):
         return
     if rule.partition(":")[0] == "kfold":
         if (num_folds(rule) or 0) < 3:
@@ -101,28 +176,37 @@ def check_rule(rule: str) -> None:
 
 def default_rule(graphs: Graphs) -> str:
     """Return the rule that "auto" means: "given", else "stratified" for classes, else "random"."""
-    if graphs.split is not None:
+    nodes = splits_nodes(graphs)
+    if graphs.node_splits if nodes else graphs.split is not None:
         return "given"
-    return "stratified" if _class_counts(graphs).max(initial=0) >= len(Split._fields) else "random"
+    return _even_rule(_Units.of(graphs, nodes=nodes))
+
+
+def _even_rule(units: _Units) -> str:
+    return "stratified" if units.class_counts().max(initial=0) >= len(Split._fields) else "random"
 
 
 def hold_out(graphs: Graphs, share: float, seed: int = 0) -> Split:
     """Split the graphs with a label into a training and a validation part; the test part is empty.
+
+    The nodes of a single graph with labels at nodes are split likewise.
 
     Args:
         graphs: The dataset.
         share: Share of the validation part, in (0, 1). It is about the same for each class.
         seed: Seed of the random numbers.
     """
-    order = np.random.default_rng([seed, 0]).permutation(np.flatnonzero(graphs.is_labelled))
+    units = _Units.of(graphs, nodes=splits_nodes(graphs))
+    order = np.random.default_rng([seed, 0]).permutation(units.labelled)
     size = max(1, round(share * len(order)))
     if len(order) <= size:
-        raise HaarPoolError("at least 2 graphs with a label", f"{len(order)}", "add graphs")
-    counts = _class_counts(graphs)
+        noun = f"{units.noun}s"
+        raise HaarPoolError(f"at least 2 {noun} with a label", f"{len(order)}", f"add {noun}")
+    counts = units.class_counts()
     if counts.max(initial=0) < 2:
-        return _sorted(order[size:], order[:size], order[:0])
+        return _sorted(units, order[size:], order[:size], order[:0])
     sizes = _class_shares(counts, size, reserve=1)
-    return _sorted(*_by_class(graphs, order, counts, [sizes]), order[:0])
+    return _sorted(units, *_by_class(units, order, counts, [sizes]), order[:0])
 
 
 def num_folds(rule: str, graphs: Graphs | None = None) -> int | None:
@@ -132,48 +216,35 @@ def num_folds(rule: str, graphs: Graphs | None = None) -> int | None:
         rule: As in `make_splits`.
         graphs: The dataset, whose published folds "given" means.
     """
+    if rule == "given" and graphs is not None and graphs.node_splits and splits_nodes(graphs):
+        return len(graphs.node_splits)
     if rule == "given" and graphs is not None and graphs.split is None:
         return None if graphs.folds is None else int(graphs.folds.max()) + 1
     name, _, number = rule.partition(":")
     return int(number) if name == "kfold" and number.isdecimal() else None
 
 
-def _random(order: Ints) -> Split:
+def _random(units: _Units, order: Ints) -> Split:
     tenth = max(1, len(order) // 10)
     if len(order) < 3:
-        raise HaarPoolError(
-            "at least 3 graphs with a label, one per part", f"{len(order)}", "add graphs"
-        )
-    return _sorted(order[2 * tenth :], order[:tenth], order[tenth : 2 * tenth])
+        expected = f"at least 3 {units.noun}s with a label, one per part"
+        raise HaarPoolError(expected, f"{len(order)}", f"add {units.noun}s")
+    return _sorted(units, order[2 * tenth :], order[:tenth], order[tenth : 2 * tenth])
 
 
-def _stratified(graphs: Graphs, order: Ints) -> Split:
-    counts = _class_counts(graphs)
+def _stratified(units: _Units, order: Ints) -> Split:
+    counts = units.class_counts()
     if counts.max(initial=0) < len(Split._fields):
         raise HaarPoolError(
-            "a class of at least 3 graphs for a stratified split, one per part",
-            f"at most {counts.max()}" if len(counts) else f"{graphs.task} on {graphs.name}",
+            f"a class of at least 3 {units.noun}s for a stratified split, one per part",
+            f"at most {counts.max()}" if len(counts) else units.labels,
             "pass {split}",
             split="random",
         )
     test = _class_shares(counts, len(order) // 10, reserve=1)
     validation = np.minimum(_class_shares(counts, len(order) // 10, reserve=2), counts - 1 - test)
-    train, in_test, in_validation = _by_class(graphs, order, counts, [test, validation])
-    return _sorted(train, in_validation, in_test)
-
-
-def _class_counts(graphs: Graphs) -> Ints:
-    """Count the graphs of each class that has some; empty if graphs have no single class each."""
-    if (strata := _strata(graphs)) is None:
-        return np.zeros(0, np.int64)
-    return np.unique(strata[graphs.is_labelled], return_counts=True)[1]
-
-
-def _strata(graphs: Graphs) -> Ints | None:
-    """Return (G,) the classes that splits spread evenly; None if graphs have no class each."""
-    if graphs.task is None or graphs.targets is None:
-        return None
-    return graphs.task.strata(graphs.targets)
+    train, in_test, in_validation = _by_class(units, order, counts, [test, validation])
+    return _sorted(units, train, in_validation, in_test)
 
 
 def _class_shares(counts: Ints, size: int, reserve: int) -> Ints:
@@ -191,11 +262,10 @@ def _class_shares(counts: Ints, size: int, reserve: int) -> Ints:
     return np.minimum(shares, counts - 1)
 
 
-def _by_class(graphs: Graphs, order: Ints, counts: Ints, sizes: Sequence[Ints]) -> list[Ints]:
+def _by_class(units: _Units, order: Ints, counts: Ints, sizes: Sequence[Ints]) -> list[Ints]:
     """Cut parts off each class: the rest, then one part for each (C,) entry of `sizes`."""
-    strata = _strata(graphs)
-    assert strata is not None
-    order = order[np.argsort(strata[order], kind="stable")]
+    assert units.strata is not None
+    order = order[np.argsort(units.strata[order], kind="stable")]
     # Position of each graph in its class, and the part that has this position.
     position = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     ends = np.repeat(np.cumsum(sizes, axis=0), counts, axis=1)
@@ -203,24 +273,25 @@ def _by_class(graphs: Graphs, order: Ints, counts: Ints, sizes: Sequence[Ints]) 
     return [order[part == len(sizes)], *(order[part == i] for i in range(len(sizes)))]
 
 
-def _folds(k: int, graphs: Graphs, order: Ints) -> list[Split]:
+def _folds(k: int, units: _Units, order: Ints) -> list[Split]:
     if len(order) < k:
         raise HaarPoolError(
-            f"at least {k} graphs with a label for kfold:{k}",
+            f"at least {k} {units.noun}s with a label for kfold:{k}",
             f"{len(order)}",
             "use fewer folds, for example {split}",
             split=f"kfold:{max(3, len(order))}",
         )
-    if (strata := _strata(graphs)) is not None:
-        order = order[np.argsort(strata[order], kind="stable")]
-    return _rotated([order[i::k] for i in range(k)])  # every k-th graph, so that classes are even
+    if units.strata is not None:
+        order = order[np.argsort(units.strata[order], kind="stable")]
+    return _rotated(units, [order[i::k] for i in range(k)])  # every k-th graph, so that classes are even
 
 
-def _rotated(folds: Sequence[Ints]) -> list[Split]:
+def _rotated(units: _Units, folds: Sequence[Ints]) -> list[Split]:
     """Return a split per fold: the fold is its test part, the next one its validation part."""
     k = len(folds)
     return [
         _sorted(
+            units,
             np.concatenate([fold for i, fold in enumerate(folds) if i not in (t, (t + 1) % k)]),
             folds[(t + 1) % k],
             folds[t],
@@ -229,16 +300,18 @@ def _rotated(folds: Sequence[Ints]) -> list[Split]:
     ]
 
 
-def _published(graphs: Graphs) -> list[Split]:
-    """Return the published split, or one split for each published fold."""
+def _published(graphs: Graphs, units: _Units) -> list[Split]:
+    """Return the published splits, or one split for each published fold."""
+    if units.split is NodeSplit and graphs.node_splits:
+        return [_check_split(one, units, "the published split") for one in graphs.node_splits]
     if graphs.split is not None:
-        return [_check_split(graphs.split, graphs, "the published split")]
+        return [_check_split(graphs.split, units, "the published split")]
     if graphs.folds is None:
         raise HaarPoolError(
             "a dataset with a published split", graphs.name, "pass {split}", split="random"
         )
     folds = np.where(graphs.is_labelled, graphs.folds, -1)
-    return _rotated([np.flatnonzero(folds == fold) for fold in range(graphs.folds.max() + 1)])
+    return _rotated(units, [np.flatnonzero(folds == fold) for fold in range(graphs.folds.max() + 1)])
 
 
 def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:
@@ -264,7 +337,7 @@ def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:
             "pass {split}",
             split="random",
         )
-    return _sorted(*(np.array(part) for part in parts))
+    return _sorted(_Units.of(graphs), *(np.array(part) for part in parts))
 
 
 def _fill(groups: Sequence[list[int]], train_end: float, validation_end: float) -> list[list[int]]:
@@ -280,7 +353,7 @@ def _fill(groups: Sequence[list[int]], train_end: float, validation_end: float) 
     return [train, validation, test]
 
 
-def _from_file(path: Path, graphs: Graphs, repeats: int) -> list[Split]:
+def _from_file(path: Path, units: _Units, repeats: int) -> list[Split]:
     try:
         content = json.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -289,7 +362,7 @@ def _from_file(path: Path, graphs: Graphs, repeats: int) -> list[Split]:
     parts = content if isinstance(content, list) else [content]
     if not parts:
         raise HaarPoolError(f"a split in {path}", "an empty list", "add one")
-    splits = [_check_split(split, graphs, str(path)) for split in parts]
+    splits = [_check_split(split, units, str(path)) for split in parts]
     if len(splits) not in (1, repeats) and repeats != 1:
         raise HaarPoolError(
             f"1 or {repeats} splits in {path}, as many as repeats",
@@ -300,11 +373,11 @@ def _from_file(path: Path, graphs: Graphs, repeats: int) -> list[Split]:
     return splits * (repeats // len(splits) or 1)
 
 
-def _check_split(split: Any, graphs: Graphs, where: str) -> Split:
+def _check_split(split: Any, units: _Units, where: str) -> Split:
     """Check a split from a file or a dataset; `where` names it in error messages."""
     if not isinstance(split, Mapping) or set(split) != set(Split._fields):
         raise HaarPoolError(
-            f"lists of graphs under {', '.join(Split._fields)} in {where}",
+            f"lists of {units.noun}s under {', '.join(Split._fields)} in {where}",
             f"{sorted(split) if isinstance(split, Mapping) else type(split).__name__}",
             "name all three parts and nothing else",
         )
@@ -313,35 +386,35 @@ def _check_split(split: Any, graphs: Graphs, where: str) -> Split:
         numbers = as_array(split[name], f"{name} in {where}")
         if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu":
             raise HaarPoolError(
-                f"numbers of graphs under {name} in {where}",
+                f"numbers of {units.noun}s under {name} in {where}",
                 "none" if not numbers.size else f"{numbers.dtype}",
-                "number graphs from 0",
+                f"number {units.noun}s from 0",
             )
-        if numbers.min() < 0 or numbers.max() >= len(graphs):
+        if numbers.min() < 0 or numbers.max() >= units.number:
             raise HaarPoolError(
-                f"graphs in 0..{len(graphs) - 1} under {name} in {where}",
+                f"{units.noun}s in 0..{units.number - 1} under {name} in {where}",
                 f"{numbers.min() if numbers.min() < 0 else numbers.max()}",
-                "number graphs from 0",
+                f"number {units.noun}s from 0",
             )
         parts.append(numbers.astype(np.int64))
     counts = np.bincount(np.concatenate(parts))
     if counts.max() > 1:
         raise HaarPoolError(
-            f"each graph at most once in {where}",
-            f"graph {counts.argmax()} {counts.max()} times",
+            f"each {units.noun} at most once in {where}",
+            f"{units.noun} {counts.argmax()} {counts.max()} times",
             "leave it in one part only",
         )
-    labelled = [part[graphs.is_labelled[part]] for part in parts]
+    labelled = [np.intersect1d(part, units.labelled) for part in parts]
     for name, part in zip(Split._fields, labelled, strict=True):
         if not len(part):
             raise HaarPoolError(
-                f"a graph with a label under {name} in {where}", "none", "add one, or add a label"
+                f"a {units.noun} with a label under {name} in {where}", "none", "add one, or add a label"
             )
-    return _sorted(*labelled)
+    return _sorted(units, *labelled)
 
 
-def _sorted(*parts: Ints) -> Split:
-    return Split(*(np.sort(part) for part in parts))
+def _sorted(units: _Units, *parts: Ints) -> Split:
+    return units.split(*(np.sort(part) for part in parts))
 
 
 def as_json(splits: Sequence[Split]) -> str:

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from haarpool.nn.networks.haar_architecture import HaarSumArchitecture as HaarSumArchitecture
     from haarpool.nn.networks.haar_net import HaarNet as HaarNet
     from haarpool.nn.networks.haar_sum_net import HaarSumNet as HaarSumNet
+    from haarpool.nn.networks.haar_unet import HaarUNet as HaarUNet
     from haarpool.nn.networks.network import Network as Network
     from haarpool.nn.networks.sequential import SequentialNetwork as SequentialNetwork
+    from haarpool.nn.networks.unet_architecture import HaarUNetArchitecture as HaarUNetArchitecture
     from haarpool.nn.strings.architecture import AnyArchitecture as AnyArchitecture
     from haarpool.nn.strings.architecture import Architecture as Architecture
     from haarpool.nn.strings.architecture import parse_architecture as parse_architecture
@@ -46,8 +48,10 @@ if not TYPE_CHECKING:  # a type checker would take every misspelt name for one o
             "networks.haar_architecture": ["HaarNetArchitecture", "HaarSumArchitecture"],
             "networks.haar_net": ["HaarNet"],
             "networks.haar_sum_net": ["HaarSumNet"],
+            "networks.haar_unet": ["HaarUNet"],
             "networks.network": ["Network"],
             "networks.sequential": ["SequentialNetwork"],
+            "networks.unet_architecture": ["HaarUNetArchitecture"],
             "strings.architecture": ["AnyArchitecture", "Architecture", "parse_architecture"],
             "strings.build": ["build_model"],
             "strings.registry": ["layer"],

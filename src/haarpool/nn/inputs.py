@@ -49,10 +49,10 @@ def num_graphs(data: Tensors) -> int:
 
 
 def check_signal(x: Tensor | None, rows: int) -> None:
-    """Raise an error unless x is a real signal of shape (rows, d)."""
+    """Raise an error unless x is a real signal of shape (rows, d), or S of them (S, rows, d)."""
     if x is None:
         raise missing_features()
-    if x.ndim != 2 or x.shape[0] != rows:
+    if x.ndim not in (2, 3) or x.shape[-2] != rows:
         raise HaarPoolError(
             f"a signal of shape ({rows}, d), one row per node of the level in all graphs",
             f"shape {tuple(x.shape)}",
@@ -64,8 +64,8 @@ def check_signal(x: Tensor | None, rows: int) -> None:
 
 
 def check_columns(x: Tensor, columns: int, remedy: str) -> None:
-    """Raise an error unless x has the shape (N, columns)."""
-    if x.ndim != 2 or x.shape[1] != columns:
+    """Raise an error unless x has the shape (N, columns), or (S, N, columns)."""
+    if x.ndim not in (2, 3) or x.shape[-1] != columns:
         raise HaarPoolError(f"x with {columns} columns", f"shape {tuple(x.shape)}", remedy)
 
 

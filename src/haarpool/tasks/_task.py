@@ -63,6 +63,7 @@ class Task(str):
             table of targets.
         scale: The class of the scale that networks see the targets on, for example `Scale`; None if
             they see them as they are.
+        of_nodes: Labels belong to the nodes of graphs: their arrays have a row per node.
         reads_classes: Labels are classes, not values.
         has_targets: Several targets have labels of their own.
         of_several: Name of the task that several targets of this kind are, if it is another one.
@@ -76,6 +77,7 @@ class Task(str):
     scores: ClassVar[tuple[Score, ...]]
     headline: ClassVar[tuple[Score, ...]]
     scale: ClassVar[type[Scale] | None] = None
+    of_nodes: ClassVar[bool] = False
     reads_classes: ClassVar[bool] = False
     has_targets: ClassVar[bool] = True
     of_several: ClassVar[str] = ""

@@ -211,7 +211,8 @@ class RunConfig:
                 arch=...,
             )
         try:
-            return Recipe(num_levels=arch.num_levels, top=arch.top, **with_options(self.chain))
+            parameters = {**arch.chain_parameters, **arch.chain_defaults}
+            return Recipe(**parameters | with_options(self.chain))
         except HaarPoolError as error:
             raise error.inside("chain") from None
 

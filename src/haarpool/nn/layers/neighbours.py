@@ -35,6 +35,33 @@ class Neighbours(NamedTuple):
     outgoing: Rows
     by_source: Tensor | None = None
 
+    @property
+    def target_row(self) -> int:
+        """The row of `edge_index` with the node to whose list of incoming edges an edge belongs."""
+        return 0 if self.by_source is None else 1  # coarse graphs are symmetric
+
+    def unweighted(self) -> Neighbours:
+        """Return the lists without weights."""
+        incoming, outgoing = (rows._replace(weight=None) for rows in self[:2])
+        return Neighbours(incoming, outgoing, self.by_source)
+
+    def scaled(self, factor: Tensor, target: Tensor) -> Neighbours:
+        """Return the lists with weights multiplied by a factor (N,) of the target of each edge.
+
+        Args:
+            factor: (N,) factors.
+            target: (E,) target of each incoming edge.
+        """
+
+        def scale(rows: Rows, node: Tensor) -> Rows:
+            weight = factor.index_select(0, node)
+            return rows._replace(weight=weight if rows.weight is None else rows.weight * weight)
+
+        return self._replace(
+            incoming=scale(self.incoming, target),
+            outgoing=scale(self.outgoing, self.outgoing.row),
+        )
+
     @classmethod
     def of_input(cls, data: Tensors, edge_weight: Tensor | None) -> Neighbours | None:
         """Return the lists of the input graphs, or None if the data does not have them."""

@@ -47,9 +47,9 @@ class HaarPooling(torch.nn.Module):
             depend on the order of members.
 
     Shapes:
-        - **input:** x (N_j, d), one row per node of level j in all graphs; data, a `ChainData`, a
-          batch of them, or a dict of their tensors
-        - **output:** `PoolingOutput` with x (N_{j+1}, d)
+        - **input:** x (N_j, d), one row per node of level j in all graphs, or S signals on the same
+          graphs, (S, N_j, d); data, a `ChainData`, a batch of them, or a dict of their tensors
+        - **output:** `PoolingOutput` with x (N_{j+1}, d), or (S, N_{j+1}, d)
 
     Example:
         >>> from torch_geometric.data import Data
@@ -85,7 +85,7 @@ class HaarPooling(torch.nn.Module):
         details = None
         if self.details == "full":
             both = analysis(chain, x, level, single=True)
-            z, details = both.tensor_split([chain.size(level + 1)])
+            z, details = both.tensor_split([chain.size(level + 1)], dim=-2)
             z = z if vertex else analysis(chain, z, level + 1)
         else:
             z = analysis(chain, x, level, skip=True, single=vertex)

@@ -49,6 +49,24 @@ class Edges(NamedTuple):
         total: Tensor = scatter(weight, self.edge_index[1], 0, like.shape[0], "sum")[:, None]
         return total
 
+    def unweighted(self) -> Edges:
+        """Return the edges without weights."""
+        neighbours = self.neighbours
+        if isinstance(neighbours, Neighbours):
+            neighbours = neighbours.unweighted()
+        return self._replace(edge_weight=None, neighbours=neighbours)
+
+    def averaging(self, like: Tensor) -> Edges:
+        """Return the edges with weights whose `sum` is a mean: 0 for a node without neighbours."""
+        total = self.total_weight(like.flatten(1), absolute=True)[:, 0]
+        factor = torch.where(total > 0, 1 / total, 0)
+        if isinstance(self.neighbours, Neighbours):
+            target = self.edge_index[self.neighbours.target_row]
+            neighbours = self.neighbours.scaled(factor, target)
+            return self._replace(neighbours=neighbours)
+        weight = self.weights(like) * factor[self.edge_index[1]]
+        return self._replace(edge_weight=weight)
+
     def at_source(self, x: Tensor) -> Tensor:
         """Return (E, d) the features of the source of each edge."""
         if isinstance(self.neighbours, Neighbours):

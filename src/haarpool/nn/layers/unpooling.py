@@ -31,7 +31,7 @@ class HaarUnpooling(torch.nn.Module):
     Shapes:
         - **input:** z (N_{j+1}, d); data, a `ChainData`, a batch of them, or a dict of their
           tensors; details (N_j - N_{j+1}, d) *(optional)*
-        - **output:** (N_j, d)
+        - **output:** (N_j, d); z and details may have S signals, (S, N_{j+1}, d)
 
     Example:
         >>> HaarUnpooling(level=0)
@@ -60,7 +60,7 @@ class HaarUnpooling(torch.nn.Module):
         check_signal(z, coarse_size)
         if details is None:
             return synthesis(chain, z, level, skip=True, single=vertex)
-        if details.shape != (size - coarse_size, z.shape[-1]):
+        if details.shape != (*z.shape[:-2], size - coarse_size, z.shape[-1]):
             raise HaarPoolError(
                 f"details of shape ({size - coarse_size}, {z.shape[-1]}), "
                 "all coefficients of the level",
@@ -68,7 +68,7 @@ class HaarUnpooling(torch.nn.Module):
                 'pool with details="full" on the same data',
             )
         z = z if vertex else synthesis(chain, z, level + 1)
-        return synthesis(chain, torch.cat([z, details]), level, single=True)
+        return synthesis(chain, torch.cat([z, details], dim=-2), level, single=True)
 
     def __repr__(self) -> str:
         return f"HaarUnpooling(level={self.level}, domain={self.domain!r})"

@@ -64,6 +64,15 @@ class Network(torch.nn.Module):
         super().__init__()
         self.arch = arch
         self.task = find_task(task)
+        if self.task.of_nodes != arch.of_nodes:
+            kind = "nodes" if self.task.of_nodes else "graphs"
+            raise HaarPoolError(
+                f"a network with an output for {kind}, for the task {str(self.task)!r}",
+                f"{str(arch)!r}",
+                "pass another {arch} or {task}",
+                arch="haarunet" if self.task.of_nodes else "haarnet",
+                task=...,
+            )
         self.domain = choose_domain(arch, domain)
         self.in_channels = whole_number("in_channels", in_channels, remedy="pass data.num_features")
         self.out_channels = whole_number("out_channels", out_channels, remedy="count the classes")
@@ -110,7 +119,7 @@ class Network(torch.nn.Module):
                 "leave them out, or make the AddHaarChain yourself",
             )
         if parameters.get("chain") is None:
-            parameters = self.chain_parameters | parameters
+            parameters = {**self.chain_parameters, **self.arch.chain_defaults, **parameters}
         return self._add_chain(**parameters)
 
     def fit_inputs(self, batches: Iterable[Any]) -> None:
@@ -151,7 +160,11 @@ class Network(torch.nn.Module):
             raise missing_features()
         x = data["x"]
         check_columns(x, self.in_channels, "pass in_channels=data.num_features to build_model")
-        check_signal(x, x.shape[0])
+        if x.ndim > 2 and not self.arch.of_nodes:
+            raise HaarPoolError(
+                "x of shape (N, columns)", f"shape {tuple(x.shape)}", "use a network for nodes"
+            )
+        check_signal(x, x.shape[-2])
         if "edge_index" not in data or data["edge_index"] is None:
             raise HaarPoolError("data with edge_index", "none", "leave ToSparseTensor out")
         if "edge_weight" in data and data["edge_weight"].ndim != 1:

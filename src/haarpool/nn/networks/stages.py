@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from haarpool.errors import HaarPoolError
+from haarpool.haar.chain_tensors import ChainTensors
 from haarpool.nn.inputs import Tensors, chains_of
 from haarpool.nn.layers.neighbours import DenseNeighbours, Neighbours
 from haarpool.nn.layers.state import LayerState
@@ -90,16 +91,19 @@ class ChainPooling(Pooling):
         """Return the next level of the chain."""
         out = self.pool(state.x, data)
         self._check(out)
-        x, edges, _, batch, *_ = out
         level = self.pool.level + 1
-        chain = chains_of(data, level)
-        weight = chain.coarse_weights(level, x.dtype)  # those of the output may be rounded
-        neighbours = Neighbours.of_level(chain, level, edges, weight)
-        return state._replace(
-            x=x,
-            edge_index=edges,
-            edge_weight=weight,
-            batch=batch,
-            neighbours=neighbours,
-            start=chain.start[level],
-        )
+        return coarse_state(state, chains_of(data, level), level, out[0])
+
+
+def coarse_state(state: LayerState, chain: ChainTensors, level: int, x: Tensor) -> LayerState:
+    """Return level j of the chain, with features x (N_j, d), behind the level before."""
+    edges, _, batch = chain.coarse_graph(level, x.dtype)
+    weight = chain.coarse_weights(level, x.dtype)  # not rounded to the type of x
+    return state._replace(
+        x=x,
+        edge_index=edges,
+        edge_weight=weight,
+        batch=batch,
+        neighbours=Neighbours.of_level(chain, level, edges, weight),
+        start=chain.start[level],
+    )

@@ -38,9 +38,13 @@ class AnyArchitecture(ABC):
 
     Attributes:
         default_domain: Domain of its poolings by default.
+        of_nodes: Whether the network has an output per node, not per graph.
+        chain_defaults: Parameters of its chains that a user may change.
     """
 
     default_domain: ClassVar[Domain]
+    of_nodes: ClassVar[bool] = False
+    chain_defaults: ClassVar[Mapping[str, Any]] = {}
 
     @classmethod
     @abstractmethod
@@ -65,6 +69,19 @@ class AnyArchitecture(ABC):
     @abstractmethod
     def with_width(self, width: int) -> Self:
         """Return the architecture with a width for the layers that name none."""
+
+    def levels_of(self, largest: int, ratio: float = 0.5) -> int | None:
+        """Return the number of levels for graphs of at most `largest` nodes; None if it is given.
+
+        Args:
+            largest: Number of nodes of the largest graph.
+            ratio: Share of the nodes that a step keeps.
+        """
+        return None
+
+    def with_levels(self, largest: int, ratio: float = 0.5) -> Self:
+        """Return the architecture for graphs of this size, if its weights depend on the levels."""
+        return self
 
     @abstractmethod
     def parts(self) -> list[tuple[str, str]]:
