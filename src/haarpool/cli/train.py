@@ -311,6 +311,8 @@ def _config(arguments: Namespace) -> RunConfig:
 
     settings = dict(preset(arguments.preset, arguments.source))
     given = {name: getattr(arguments, name) for name in (*NETWORK, *TRAINING)}
+    if settings == BEST:
+        settings["arch"] = "auto"
     settings |= {name: value for name, value in given.items() if value is not None}
     chain = dict(settings.get("chain", {}))
     if arguments.method not in (None, chain.get("method", "spectral")):

@@ -59,13 +59,15 @@ def _nodes_and_edges(graphs: Graphs) -> dict[str, Any]:
         if start[0] == 0:
             got = f"none in graph {np.argmax(start[1:] <= start[:-1])}"
         raise _wrong("start from 0 with at least one node per graph", got)
-    size = int(start[-1])
+    size = int(start[1] if graphs.signals else start[-1])
+    if graphs.signals and (np.diff(start) != size).any():
+        raise _wrong("signals with as many nodes each", f"{np.diff(start).min()} to {size}")
     if _shape(edges) != (2, np.size(edges) // 2) or edges.dtype.kind != "i":
         raise _wrong("edges as an array (2, E) of whole numbers", _about(edges))
     if edges.size and (edges.min() < 0 or edges.max() >= size):
         got = f"{edges.min()} to {edges.max()}"
         raise _wrong(f"edges with nodes in 0..{size - 1} of all graphs", got)
-    owner = graphs.owner[edges[0]]
+    owner = graphs.owner[edges[0]]  # 0 of signals, whose edges are those of the first graph
     between = np.flatnonzero(owner != graphs.owner[edges[1]])
     if between.size:
         u, v = edges[:, between[0]]
@@ -136,9 +138,11 @@ def _check_labels(graphs: Graphs) -> None:
             raise _wrong("task and targets together, or none of them,", got)
         return
     names = f", with T target_names ({number})" if task.has_targets else ""
-    shape: tuple[int, ...] = (len(graphs), number) if task.has_targets else (len(graphs),)
+    rows = int(graphs.start[-1]) if task.of_nodes else len(graphs)
+    shape: tuple[int, ...] = (rows, number) if task.has_targets else (rows,)
     if _shape(targets) != shape or targets.dtype.kind not in "iuf" or targets.size == 0:
-        letters = "(G, T)" if task.has_targets else "(G,)"
+        letter = "N" if task.of_nodes else "G"
+        letters = f"({letter}, T)" if task.has_targets else f"({letter},)"
         raise _wrong(f"targets as numbers {letters} for {task}{names},", _about(targets))
     if not task.reads_classes:
         return

@@ -133,6 +133,17 @@ class Graphs:
         """Return the rows of `targets` that belong to some graphs, by their (n,) numbers."""
         return ranges(self.start[graphs], self.sizes[graphs]) if self.has_node_labels else graphs
 
+    def places(self, rows: Ints) -> list[Ints]:
+        """Return where rows of `targets` belong: their graphs, and for tasks of nodes the nodes.
+
+        Args:
+            rows: (n,) Numbers of rows.
+        """
+        if not self.has_node_labels:
+            return [rows]
+        graph = np.searchsorted(self.start, rows, side="right") - 1
+        return [graph, rows - self.start[graph]]
+
     def where(self, graph: int) -> str:
         """Name a graph for an error message, by its number in the input, from 0."""
         line = "" if self.lines is None else f" (line {self.lines[graph]})"

@@ -207,6 +207,8 @@ def check_classes(graphs: Graphs) -> Graphs:
     Many whole numbers or texts that hardly repeat are values, or names of the graphs.
     """
     known = int(graphs.is_labelled.sum())
+    if graphs.task is not None and graphs.targets is not None:
+        known = int(graphs.task.labelled(graphs.targets).sum())
     if len(graphs.classes) > max(MAX_CLASSES, known // 2):
         raise unclear_labels(f"the labels of {graphs.name}", len(graphs.classes), known)
     return graphs
@@ -225,10 +227,11 @@ def unclear_labels(where: str, different: int, num_graphs: int) -> HaarPoolError
 def check_targets(graphs: Graphs) -> Graphs:
     """Check that all values to predict are within float32; return the graphs."""
     if graphs.target_names and graphs.targets is not None:
-        for g, t in np.argwhere(np.abs(graphs.targets) > LARGEST)[:1].tolist():
+        for row, t in np.argwhere(np.abs(graphs.targets) > LARGEST)[:1]:
+            where = graphs.where(int(graphs.places(np.array([row]))[0][0]))
             raise HaarPoolError(
                 f"values of at most {LARGEST:.2g}, the largest of float32",
-                f"{graphs.targets[g, t]:g} as {graphs.target_names[t]!r} of {graphs.where(g)}",
+                f"{graphs.targets[row, t]:g} as {graphs.target_names[t]!r} of {where}",
                 "use another unit; a missing value is NaN, or an empty cell of a table",
             )
     return graphs

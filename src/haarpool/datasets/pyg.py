@@ -68,7 +68,9 @@ def graph_tensors(graphs: Graphs, encoding: Encoding) -> dict[str, tuple[Tensor,
         By key (x, edge_index and, if the graphs have them, edge_weight, edge_attr and y) the tensor
         and (G + 1,) where the entries of each graph start. Node ids start at 0 in each graph.
     """
-    local = graphs.edges - np.repeat(graphs.start[:-1], np.diff(graphs.edge_start))
+    local = graphs.edges
+    if not graphs.signals:
+        local = local - np.repeat(graphs.start[:-1], np.diff(graphs.edge_start))
     tensors = {
         "x": (torch.from_numpy(encoding.encode(graphs)), graphs.start),
         "edge_index": (torch.from_numpy(local), graphs.edge_start),
@@ -80,7 +82,8 @@ def graph_tensors(graphs: Graphs, encoding: Encoding) -> dict[str, tuple[Tensor,
         tensors["edge_attr"] = (torch.from_numpy(attributes), graphs.edge_start)
     if graphs.task is not None and graphs.targets is not None:
         y = torch.from_numpy(graphs.targets.astype(graphs.task.dtype))
-        tensors["y"] = (y, np.arange(len(graphs) + 1))
+        starts = graphs.start if graphs.task.of_nodes else np.arange(len(graphs) + 1)
+        tensors["y"] = (y, starts)
     return tensors
 
 

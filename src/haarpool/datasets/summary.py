@@ -23,22 +23,24 @@ def summary(graphs: Graphs) -> dict[str, Any]:
         >>> result["graphs"], result["nodes"]["mean"], result["isolated nodes"]
         (1, 3.0, 0)
     """
-    size = int(graphs.start[-1])
-    loops = graphs.edges[0] == graphs.edges[1]
-    low, high = np.sort(graphs.edges[:, ~loops], axis=0)
+    structure = graphs.structure  # signals share it
+    size = int(structure.start[-1])
+    loops = structure.edges[0] == structure.edges[1]
+    low, high = np.sort(structure.edges[:, ~loops], axis=0)
     low, high = np.divmod(np.unique(low * size + high), size)
-    pairs = np.bincount(graphs.owner[low], minlength=len(graphs))
+    pairs = np.bincount(structure.owner[low], minlength=len(structure))
     degree = np.bincount(np.concatenate([low, high]), minlength=size)
     adjacency = sparse.coo_array((np.ones(len(low), np.int8), (low, high)), shape=(size, size))
     component = connected_components(adjacency, directed=False)[1]
     first_nodes = np.unique(component, return_index=True)[1]
-    components = np.bincount(graphs.owner[first_nodes], minlength=len(graphs))
+    components = np.bincount(structure.owner[first_nodes], minlength=len(structure))
     isolated = np.flatnonzero(degree == 0)
     result: dict[str, Any] = {
-        "graphs": len(graphs),
+        "graphs": len(structure),
+        **({"signals": len(graphs)} if graphs.signals else {}),
         "task": graphs.task,
         **_labels(graphs),
-        "nodes": spread(graphs.sizes),
+        "nodes": spread(structure.sizes),
         "edges": spread(pairs),
         "total nodes": size,
         "total edges": len(low),
@@ -47,7 +49,7 @@ def summary(graphs: Graphs) -> dict[str, Any]:
         "edge columns": {kind: values.shape[1] for kind, values in graphs.edge_columns.items()},
         "weighted": graphs.edge_weight is not None,
         "isolated nodes": len(isolated),
-        "graphs with isolated nodes": len(np.unique(graphs.owner[isolated])),
+        "graphs with isolated nodes": len(np.unique(structure.owner[isolated])),
         "disconnected graphs": int((components > 1).sum()),
         "most components": int(components.max(initial=0)),
         "self-loops": int(loops.sum()),

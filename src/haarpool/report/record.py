@@ -108,14 +108,15 @@ def read_test_part(folder: RunFolder, data: Mapping[str, Any]) -> tuple[NDArray[
     try:
         with open(folder.path / TEST, encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file)
-        if header[:2] != ["repeat", "graph"] or not rows:
-            raise ValueError("no columns repeat and graph, or no rows")
-        np.array([row[:2] for row in rows], np.int64)  # these columns are not shown
         task: Task = find_task(data["task"])
+        places = ["repeat", "graph", *["node"] * task.of_nodes]
+        if header[: len(places)] != places or not rows:
+            raise ValueError(f"no columns {', '.join(places)}, or no rows")
+        np.array([row[: len(places)] for row in rows], np.int64)  # these columns are not shown
         names = names_in(data)
         # Version 0.1.0 wrote the names as they are.
         plain = dict(zip(safe_cells(names.classes), names.classes, strict=True))
-        cells = [[plain.get(cell, cell) for cell in row[2:]] for row in rows]
+        cells = [[plain.get(cell, cell) for cell in row[len(places) :]] for row in rows]
         return task.read_test_rows(cells, names)
     except HaarPoolError:
         raise

@@ -111,19 +111,23 @@ def find_score(name: str) -> Score:
     return scores[choice("score", name, sorted(scores))]
 
 
-def infer_task(num_targets: int, num_classes: int | None = None) -> Task:
+def infer_task(
+    num_targets: int, num_classes: int | None = None, *, of_nodes: bool = False
+) -> Task:
     """Return the task of labels without a given one; classes that no task takes are values.
 
     Args:
         num_targets: Number of labels of each graph.
         num_classes: Number of different labels; None if they look like values.
+        of_nodes: Whether nodes have labels, not graphs.
 
     Example:
         >>> infer_task(1, 5), infer_task(3, 2), infer_task(3, 5), infer_task(3)
         ('classification', 'multilabel', 'regression', 'regression')
     """
-    takes_classes = [task for task in _TASKS.values() if task.infers(num_targets, num_classes)]
-    takes_values = [task for task in _TASKS.values() if task.infers(num_targets, None)]
+    tasks = [task for task in _TASKS.values() if task.of_nodes == of_nodes]
+    takes_classes = [task for task in tasks if task.infers(num_targets, num_classes)]
+    takes_values = [task for task in tasks if task.infers(num_targets, None)]
     # A task that extends another one, and so inherits its answer, does not replace it.
     return min(takes_classes or takes_values, key=lambda task: len(type(task).__mro__))
 

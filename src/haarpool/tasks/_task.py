@@ -85,6 +85,11 @@ class Task(str):
     is_linear: ClassVar[bool] = False
     remedy: ClassVar[str] = "leave these targets out"
 
+    @property
+    def unit(self) -> str:
+        """What has labels: "graph" or "node"."""
+        return "node" if self.of_nodes else "graph"
+
     def __reduce__(self) -> tuple[Any, ...]:
         from haarpool.tasks._registry import find_task
 
@@ -94,7 +99,8 @@ class Task(str):
 
     def reads_like(self, other: Task) -> bool:
         """Return whether another task reads labels of the same kind: classes or values."""
-        mine, theirs = ((one.reads_classes, one.has_targets) for one in (self, other))
+        kinds = ((one.reads_classes, one.has_targets, one.of_nodes) for one in (self, other))
+        mine, theirs = kinds
         return mine == theirs
 
     def infers(self, num_targets: int, num_classes: int | None) -> bool:

@@ -80,7 +80,7 @@ class Regression(Task):
             known = np.isfinite(true) & np.isfinite(predicted)
             panels.append(Panel(name, true[known], predicted[known]))
         return Figure(
-            "Each dot is a test graph"
+            f"Each dot is a test {self.unit}"
             f"{f' of one of the {repeats} repeats' if repeats > 1 else ''}. A prediction on the "
             "dashed line is exact; the distance to the line is the error.",
             panels,

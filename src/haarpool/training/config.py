@@ -27,7 +27,8 @@ class RunConfig:
     """Settings of a run. The dataset is chosen in `read_graphs`.
 
     Attributes:
-        arch: Architecture of the network, see `Architecture` and `HaarNet`.
+        arch: Architecture of the network, see `Architecture`, `HaarNet` and `HaarUNet`; "auto" is
+            "haarunet" for tasks of nodes, else "haarnet".
         features: Node features that the network reads, see `Encoding`.
         domain: Domain of the pooled features, see `HaarPooling`; `None` becomes "vertex" for
             `haarnet`, and "haar" for other architectures.
@@ -249,4 +250,4 @@ def _named(parameter: str) -> Iterator[None]:
 def _parse(arch: str) -> AnyArchitecture:
     from haarpool.nn.strings.architecture import parse_architecture
 
-    return parse_architecture(arch)
+    return parse_architecture("haarnet" if arch == "auto" else arch)

@@ -20,9 +20,11 @@ from torch.nn.parallel import DistributedDataParallel
 
 from haarpool._types import Floats, Ints
 from haarpool.errors import HaarPoolError
+from haarpool.datasets.splits import NodeSplit
 from haarpool.haar.chain_tensors import TensorDict
 from haarpool.haar.operators import can_be_captured
 from haarpool.nn import Network
+from haarpool.tasks import MISSING
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import seed_sequence, seeded
 from haarpool.training.padded_step import PaddedStep
@@ -91,9 +93,15 @@ class Trainer:
         self.batches, self.split = run.batches, run.splits[repeat]
         self.config, self.repeat, self.member, self.group = config, repeat, member, group
         self.task, self.targets = check_labels(run.graphs)
-        self.names = run.graphs.names
+        self.names, self.graphs = run.graphs.names, run.graphs
         self.progress = Progress()
-        train = self.targets[self.split.train]
+        rows = self._rows(self.split.train)
+        train = self.targets[rows]
+        # Of the nodes of a graph, those of the other parts have no label while it trains.
+        self._hidden: Tensor | None = None
+        if isinstance(self.split, NodeSplit):
+            self._hidden = torch.ones(len(self.targets), dtype=torch.bool, device=group.device)
+            self._hidden[torch.from_numpy(rows).to(group.device)] = False
         self.scale = None if self.task.scale is None else self.task.scale.of(train)
         self._scale = None if self.scale is None else self.scale.to(group.device)
         self._bfloat16 = config.precision == "bfloat16"
@@ -117,12 +125,15 @@ class Trainer:
         # Without gradients there is memory for more graphs, and larger steps are faster.
         self._chunk_size = 8 * config.batch_size
         network.fit_inputs(self._training_part())
-        network.fit_baseline((part, self._target(part["y"])) for part in self._training_part())
+        network.fit_baseline((part, self._target(self._labels(part))) for part in self._training_part())
         weights = None
         if config.class_weights:
             weights = self.task.class_weights(train, network.out_channels)
         self._weight = None if weights is None else self._on_device(weights)
-        self._mass = self.task.mass(self.targets, weights)
+        mass = self.task.mass(self.targets, weights)
+        if self._hidden is not None:
+            mass[np.setdiff1d(np.arange(len(mass)), rows)] = 0
+        self._mass = np.add.reduceat(mass, run.graphs.start[:-1]) if self.task.of_nodes else mass
         self._device_mass = self._on_device(self._mass)
         self._total_loss = torch.zeros((), device=group.device)
         self._model: Callable[..., Any] = _TrainedNetwork(network)
@@ -134,7 +145,20 @@ class Trainer:
         self.best: TensorDict = {}  # weights of the best epoch, if it may not be the last one
 
     def _training_part(self) -> Iterator[TensorDict]:
-        return map(self.batches.take, self.batches.chunks(self.split.train, self._chunk_size))
+        graphs = self.split.graphs(self.split.train)
+        return map(self.batches.take, self.batches.chunks(graphs, self._chunk_size))
+
+    def _rows(self, part: Ints) -> Ints:
+        """Return the rows of the targets of a part."""
+        return self.split.rows(part, self.graphs)
+
+    def _labels(self, batch: TensorDict) -> Tensor:
+        """Return the labels of a minibatch of the training part."""
+        y = batch["y"]
+        if self._hidden is None:
+            return y
+        missing = math.nan if y.is_floating_point() else MISSING
+        return y.masked_fill(self._hidden.view(-1, *[1] * (y.ndim - 1)), missing)
 
     def _on_device(self, weights: Floats) -> Tensor:
         return torch.tensor(weights, dtype=torch.float32, device=self.group.device)
@@ -185,7 +209,7 @@ class Trainer:
             # A norm over few graphs has steep gradients, which Adam remembers for many steps. Each
             # process normalises its own part.
             min_size = min(size, max(math.ceil(size / 4), 2 * self.group.size))
-        return self.batches.epoch(self.split.train, size, generator, min_size)
+        return self.batches.epoch(self.split.graphs(self.split.train), size, generator, min_size)
 
     def _train(self, generator: np.random.Generator, on_step: Callable[[], object]) -> float:
         self.network.train()
@@ -208,7 +232,7 @@ class Trainer:
         batch = self.batches.take(local if len(local) else chosen[:1])
         with self._autocast():
             output, auxiliary = self._model(batch)
-            loss = self._loss(output, auxiliary, batch["y"])
+            loss = self._loss(output, auxiliary, self._labels(batch))
         self._total_loss.add_(loss.detach(), alpha=mass)
         if self.group.size > 1:  # gradients are averaged over processes, not over graphs
             batch_mass = max(float(self._mass[chosen].sum()), 1e-12)
@@ -218,7 +242,9 @@ class Trainer:
     def _padded_step(self, size: int) -> PaddedStep:
         def step(batch: TensorDict, numbers: Tensor) -> None:
             output, auxiliary = self.network.output_and_auxiliary(batch, padded=True)
-            loss = self._loss(output, auxiliary, batch["y"][:-1])
+            # The nodes of the graph that fills up the minibatch have no label.
+            y = self._labels(batch) if self.task.of_nodes else batch["y"][:-1]
+            loss = self._loss(output, auxiliary, y)
             self._total_loss.add_(loss.detach() * self._device_mass[numbers].sum())
             self._descend(loss)
 
@@ -228,7 +254,7 @@ class Trainer:
 
     def _loss(self, output: Tensor, auxiliary: Tensor | None, y: Tensor) -> Tensor:
         target, smoothing = self._target(y), self.config.label_smoothing
-        loss = self.network.loss(output, target, self._weight, smoothing)
+        loss = self.network.loss(output.flatten(0, -2), target, self._weight, smoothing)
         return loss if auxiliary is None else loss + auxiliary
 
     def _descend(self, loss: Tensor) -> None:
@@ -237,27 +263,32 @@ class Trainer:
         self.optimizer.step()
 
     @torch.no_grad()
-    def outputs(self, graphs: Ints) -> Tensor:
-        """Compute (n, out_channels) outputs for n graphs, over all processes."""
+    def outputs(self, part: Ints) -> Tensor:
+        """Compute (n, out_channels) outputs for the n rows of a part, over all processes."""
         self.network.eval()
         self.group.broadcast_buffers(self.network)
-        shape = (len(graphs), self.network.out_channels)
-        result = torch.zeros(shape, device=self.group.device)
+        graphs = self.split.graphs(part)
+        rows = self.graphs.rows(graphs)
+        result = torch.zeros(len(rows), self.network.out_channels, device=self.group.device)
         local = self.group.local_part(np.arange(len(graphs)))
         outputs = []
         for chosen in self.batches.chunks(graphs[local], self._chunk_size):
             with self._autocast():
-                outputs.append(self.network(self.batches.take(chosen)).float())
+                outputs.append(self.network(self.batches.take(chosen)).float().flatten(0, -2))
         if outputs:
-            result[local.tolist()] = torch.cat(outputs)
-        return self.group.sum(result).cpu()
+            positions = np.flatnonzero(np.isin(rows, self.graphs.rows(graphs[local])))
+            result[torch.from_numpy(positions).to(result.device)] = torch.cat(outputs)
+        output = self.group.sum(result).cpu()
+        if self._hidden is None:
+            return output
+        return output[torch.from_numpy(self._rows(part))]
 
-    def evaluate(self, output: Tensor, graphs: Ints) -> tuple[float, float]:
-        """Compute the loss, without class weights, and the score of outputs for some graphs.
+    def evaluate(self, output: Tensor, part: Ints) -> tuple[float, float]:
+        """Compute the loss, without class weights, and the score of outputs for a part.
 
         The score is NaN where it is not defined.
         """
-        labels = self.targets[graphs]
+        labels = self.targets[self._rows(part)]
         target = torch.from_numpy(labels)
         if self.scale is not None:
             target = self.scale.standardize(target)

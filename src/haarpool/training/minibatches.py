@@ -25,6 +25,7 @@ from haarpool.haar.building import weight_bits
 from haarpool.haar.chain_tensors import START, TensorDict, Tree, is_chain_key, kind_and_level
 from haarpool.haar.joining import DIMENSION, JoinedTensors, counted
 from haarpool.nn.layers.neighbours import BY_SOURCE, STARTS
+from haarpool.tasks import MISSING
 
 # What the indices count that are not of chains, see `counted`.
 _COUNTED = {
@@ -232,13 +233,16 @@ class Minibatches:
             filler = torch.ones_like(value)  # any other weight might be negative
         elif key == "edge_index":
             filler = _loops(part, counts.padding).expand(2, -1)
+        elif key == "y" and part is selections[self._layout_of["x"]]:
+            filler = torch.full_like(value, math.nan if value.is_floating_point() else MISSING)
         elif kind == "edges":
             nodes = _loops(part, counts.padding)
             weights = (torch.full_like(nodes, int(bits)) for bits in weight_bits(np.ones(1))[:, 0])
             filler = torch.stack([nodes, nodes, *weights])
         else:
             return value  # features and labels of any graph will do
-        return torch.where(part.is_padding, filler, value)
+        is_padding = part.is_padding if key != "y" else part.is_padding.view(-1, *[1] * (value.ndim - 1))
+        return torch.where(is_padding, filler, value)
 
 
 class Capacity(NamedTuple):

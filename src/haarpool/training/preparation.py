@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from haarpool._progress import ProgressOption
 from haarpool.chains.chain import Chain
@@ -21,6 +22,7 @@ from haarpool.errors import HaarPoolError
 from haarpool.haar.joining import JoinedTensors
 from haarpool.nn import Network
 from haarpool.training.minibatches import Minibatches
+from haarpool.training.signal_batches import SignalBatches
 
 LARGE_BATCH = 2**19  # entries of the widest signal of a batch from which several threads are faster
 
@@ -67,18 +69,34 @@ def prepare_minibatches(
         The minibatches, and the summary of the chains (None without one, or without chains).
     """
     tensors = graph_tensors(graphs, encoding)
+    signals: tuple[Tensor, Tensor | None] | None = None
+    if graphs.signals:  # the graph has the features of the first one
+        size = int(graphs.sizes[0])
+        x, y = tensors["x"][0], tensors.pop("y", None)
+        signals = x.view(len(graphs), size, -1), None if y is None else y[0]
+        tensors["x"] = x[:size], graphs.start[:2]
     joined = JoinedTensors(
         {key: values for key, (values, _) in tensors.items()},
         {key: np.diff(starts) for key, (_, starts) in tensors.items()},
     )
-    transform = network.transform(**with_options(chain))
+
+    def batches(parts: Iterable[JoinedTensors]) -> Minibatches:
+        if signals is None:
+            return Minibatches(parts, device)
+        return SignalBatches(parts, *signals, device)
+
+    parameters = with_options(chain)
+    ratio = parameters.get("ratio", 0.5)
+    largest = int(graphs.sizes.max())
+    levels = network.arch.levels_of(largest, ratio if isinstance(ratio, float) else 0.5)
+    transform = network.transform(**parameters, **{"num_levels": levels} if levels else {})
     if transform is None:
-        return Minibatches([joined], device), None
+        return batches([joined]), None
     assert isinstance(transform, AddHaarChain)
     assert transform.recipe is not None
     features = None
     if transform.recipe.clustering.takes_features:
-        features = np.split(tensors["x"][0].numpy(), graphs.start[1:-1])
+        features = np.split(joined.tensors["x"].numpy(), graphs.structure.start[1:-1])
     try:
         chains = precompute(
             graphs.batch, transform.recipe, features=features, cache=cache, progress=progress
@@ -94,11 +112,12 @@ def prepare_minibatches(
                 state.update(parent.tobytes())
             yield transform.join(forest)
 
-    batches = Minibatches(parts(), device)
+    prepared = batches(parts())
     if not summarize:
-        return batches, None
-    example = int(np.argsort(graphs.sizes, kind="stable")[len(graphs) // 2])
-    return batches, ChainSummary(state.hexdigest(), example, chains[example])
+        return prepared, None
+    sizes = graphs.structure.sizes
+    example = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
+    return prepared, ChainSummary(state.hexdigest(), example, chains[example])
 
 
 def choose_threads(network: Network, graphs: Graphs, batch_size: int, threads: int = 0) -> int:

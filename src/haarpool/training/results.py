@@ -14,7 +14,7 @@ from haarpool._numbers import as_json
 from haarpool._text import count, safe_cells
 from haarpool._types import Floats
 from haarpool._versions import find_versions
-from haarpool.datasets.splits import Split, num_folds
+from haarpool.datasets.splits import NodeSplit, Split, num_folds
 from haarpool.datasets.summary import summary
 from haarpool.training.devices import device_name
 from haarpool.training.run import SCORED, Run
@@ -36,7 +36,8 @@ def describe_run(run: Run, command: str, read: Mapping[str, Any]) -> dict[str, A
     graphs, network = run.graphs, run.network
     chains = None
     if run.chains is not None:
-        chains = dict(run.config.chain) | network.chain_parameters | {"digest": run.chains.digest}
+        chains = {**network.arch.chain_defaults, **run.config.chain, **network.chain_parameters}
+        chains |= {"num_levels": run.chains.example.num_levels, "digest": run.chains.digest}
     return {
         "command": command,
         "versions": find_versions("torch", "torch_geometric", "numpy", "scipy"),
@@ -79,7 +80,8 @@ def write_results(run: Run, folder: RunFolder) -> None:
     ):
         writer = csv.writer(file)
         columns = run.network.task.test_columns(run.graphs.names)
-        writer.writerow(safe_cells(["repeat", "graph", *columns]))
+        ids = ["repeat", "graph", *["node"] * run.network.task.of_nodes]
+        writer.writerow(safe_cells([*ids, *columns]))
         writer.writerows(map(safe_cells, _test_rows(run)))
     if run.chains is not None:
         run.chains.example.save(folder.path / EXAMPLE_CHAIN)
@@ -117,6 +119,7 @@ def run_result(run: Run) -> dict[str, Any]:
         "example_graph": None if run.chains is None else run.chains.example_graph,
         **_example_picture(run),
         "graphs": {p: [len(getattr(s, p)) for s in run.splits] for p in Split._fields},
+        "parts_of": "nodes" if isinstance(run.splits[0], NodeSplit) else "graphs",
         "seconds": sum(epoch.seconds for epoch in run.epochs),
     }
 
@@ -171,7 +174,7 @@ def small_test_part(result: Mapping[str, Any]) -> str:
     smallest, repeats = min(result["graphs"]["test"]), len(result["graphs"]["test"])
     if smallest >= MIN_TEST_GRAPHS:
         return ""
-    graphs = count(smallest, "graph")
+    graphs = count(smallest, "node" if result.get("parts_of") == "nodes" else "graph")
     if repeats > 1:
         return f"a test part has only {graphs}: the scores of a single repeat say little"
     return f"the test part has {graphs}: its scores say little"
@@ -184,7 +187,7 @@ def _example_picture(run: Run) -> dict[str, Any]:
         positions = run.graphs.positions(run.chains.example_graph)
     if positions is not None and "x" in run.graphs.columns:
         assert run.chains is not None
-        nodes = run.graphs.start[run.chains.example_graph :][:2]
+        nodes = run.graphs.start[run.chains.example_graph :][:2].tolist()
         signal = run.graphs.columns["x"][slice(*nodes), 0]
     return {"example_positions": _rounded(positions), "example_signal": _rounded(signal)}
 
@@ -264,5 +267,9 @@ def _test_rows(run: Run) -> Iterator[list[Any]]:
     task, names, targets = run.network.task, run.graphs.names, run.graphs.targets
     assert targets is not None
     for repeat, (split, result) in enumerate(zip(run.splits, run.results, strict=True)):
-        for g, predicted in zip(split.test, result.predicted, strict=True):
-            yield [repeat, g, *task.test_cells(targets[g], predicted, names)]
+        rows = split.rows(split.test, run.graphs)
+        for row, *place, predicted in zip(
+            rows, *run.graphs.places(rows), result.predicted, strict=True
+        ):
+            if task.labelled(targets[row : row + 1]).all():
+                yield [repeat, *place, *task.test_cells(targets[row], predicted, names)]

@@ -18,7 +18,7 @@ from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split, default_rule, make_splits
 from haarpool.errors import HaarPoolError, HaarPoolWarning
-from haarpool.nn import Network
+from haarpool.nn import Network, parse_architecture
 from haarpool.tasks import Scale, Task
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, seed_sequence, seeded
@@ -164,14 +164,15 @@ def start_run(
     if no_effect:
         text = "{patience} has no effect with {monitor}: all epochs are trained"
         warn(text, patience=..., monitor="last")
-    if missing := int((~graphs.is_labelled).sum()):
+    if missing := int((~graphs.is_labelled).sum()):  # some nodes without label are no news
         warn(f"{missing} of {len(graphs)} graphs of {graphs.name} have no label and are left out")
     if config.batch_size == 0:
         config = replace(config, batch_size=_batch_size(int(graphs.is_labelled.sum())))
     if config.split == "auto":
         config = replace(config, split=default_rule(graphs))
     splits = splits or make_splits(config.split, graphs, config.seed, config.repeats)
-    if missing_classes := task.check_parts(targets, graphs.names, splits):
+    rows = [[split.rows(part, graphs) for part in split] for split in splits]
+    if missing_classes := task.check_parts(targets, graphs.names, rows):
         if strict:
             raise HaarPoolError(
                 "all classes in every part",
@@ -181,6 +182,7 @@ def start_run(
                 strict=...,
             )
         warn(f"{missing_classes}: scores of such a part can mislead")
+    config = replace(config, arch=_choose_arch(config, graphs))
     encoding = Encoding.fit(graphs, config.features)
     network = make_network(config, graphs, encoding)
     if not network.reads_edges:
@@ -195,6 +197,18 @@ def start_run(
             progress=progress if group.is_main else False,
         )
     return Run(graphs, config, encoding, splits, group, network, batches, chains)
+
+
+def _choose_arch(config: RunConfig, graphs: Graphs) -> str:
+    """Return the architecture: that of the task for "auto", with the levels for these graphs."""
+    assert graphs.task is not None
+    arch = config.arch
+    if arch == "auto":
+        arch = "haarunet" if graphs.task.of_nodes else "haarnet"
+    ratio = config.chain.get("ratio", 0.5)
+    parsed = parse_architecture(arch)
+    chosen = parsed.with_levels(int(graphs.sizes.max()), ratio if isinstance(ratio, float) else 0.5)
+    return arch if chosen is parsed else str(chosen)
 
 
 def _batch_size(num_graphs: int) -> int:

@@ -160,7 +160,8 @@ def _result(run: Run, repeat: int) -> Result:
     """Compute the scores of the members of a repeat and of their mean prediction."""
     task, targets, names = run.network.task, run.graphs.targets, run.graphs.names
     assert targets is not None
-    true = {part: targets[getattr(run.splits[repeat], part)] for part in SCORED}
+    split = run.splits[repeat]
+    true = {part: targets[split.rows(getattr(split, part), run.graphs)] for part in SCORED}
     mean = {part: average(np.stack([getattr(m, part) for m in run.members])) for part in true}
 
     def result(best_epoch: int, outputs: Mapping[str, Floats], **more: Any) -> Result:

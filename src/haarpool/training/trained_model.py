@@ -54,7 +54,7 @@ class TrainedModel:
 
         Returns:
             (G, C) probabilities of classes, (G, T) probabilities of the second class of each
-            target, or (G, T) values in the units of the targets.
+            target, or (G, T) values in the units of the targets. For tasks of nodes, a row per node.
         """
         return average(self.predict_members(graphs))
 
@@ -77,7 +77,8 @@ class TrainedModel:
             members = predict_batches(
                 self.networks, self.scale, self.names, batches, every, BATCH_SIZE
             )
-        for g in np.flatnonzero(~np.isfinite(members).all(axis=(0, 2)))[:1].tolist():
+        for row in np.flatnonzero(~np.isfinite(members).all(axis=(0, 2)))[:1].tolist():
+            g = int(np.searchsorted(graphs.start, row, "right")) - 1 if self.task.of_nodes else row
             raise HaarPoolError(
                 "finite predictions",
                 f"NaN or infinity for {graphs.where(g)} of {graphs.name}",
@@ -109,7 +110,7 @@ def predict_batches(
     for chosen in batches.chunks(graphs, batch_size):
         batch = batches.take(chosen)
         for network, parts in zip(networks, outputs, strict=True):
-            parts.append(network.eval()(batch).float().cpu())
+            parts.append(network.eval()(batch).float().cpu().flatten(0, -2))
     task = networks[0].task
     return np.stack([task.predictions(torch.cat(parts), scale, names) for parts in outputs])
 

@@ -68,7 +68,7 @@ def fit_standardize(modules: Mapping[str, Standardize], batches: Iterable[Any]) 
     scalers = {key: StandardScaler() for key in columns}
     for batch in batches:
         for key, scaler in scalers.items():
-            for rows in batch[key].split(_ROWS):
+            for rows in batch[key].flatten(0, -2).split(_ROWS):
                 if len(rows):
                     scaler.partial_fit(rows[:, columns[key]].cpu().double().numpy())
     for key, scaler in scalers.items():

@@ -1,0 +1,172 @@
+"""From arrays to `Graphs` with labels at the nodes: one graph, or one graph with many signals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haarpool._types import Ints
+from haarpool.datasets.graphs import Graphs
+from haarpool.datasets.labels import array_classes, default_names
+from haarpool.errors import HaarPoolError
+from haarpool.tasks import find_task, infer_task
+
+MASKS = {"train": "train_mask", "validation": "val_mask", "test": "test_mask"}
+
+
+def node_label_fields(
+    y: NDArray[Any], task: str | None = None, names: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the fields of `Graphs` about labels of nodes.
+
+    Args:
+        y: (rows,) labels, or (rows, T) of several targets. Whole numbers, booleans and text are
+            classes, real numbers are values, NaN is missing.
+        task: The task; by default what the labels look like.
+        names: (T,) names of the targets.
+
+    Example:
+        >>> node_label_fields(np.array([3, 5, 3]))["targets"]
+        array([0, 1, 0])
+        >>> node_label_fields(np.array([0.5, np.nan]))["task"]
+        'node_regression'
+    """
+    columns = y.reshape(len(y), -1)
+    num_targets = columns.shape[1]
+    is_class = y.dtype.kind in "biuUO" and num_targets == 1
+    kind = find_task(task, num_targets)
+    if kind is None:
+        kind = infer_task(num_targets, 2 if is_class else None, of_nodes=True)
+    if not kind.has_targets:
+        if num_targets > 1:
+            got = f"{num_targets} targets"
+            raise HaarPoolError("one target for {task}", got, "leave {task} out", task=task)
+        numbers, classes, _ = array_classes(columns[:, 0])
+        return kind.label_fields(numbers, classes)
+    if columns.dtype.kind not in "biuf":
+        got = f"{columns.dtype} in y"
+        raise HaarPoolError("numbers as labels for {task}", got, "leave {task} out", task=str(kind))
+    return kind.label_fields(columns.astype(np.float64), targets=names or default_names(num_targets))
+
+
+def graphs_of_arrays(
+    arrays: Mapping[str, Any], name: str, task: str | None = None, *, labels: bool = True
+) -> Graphs:
+    """Convert the arrays of a graph: `Graphs` of one graph, or of a signal per x and y.
+
+    Args:
+        arrays: edge_index (2, E); and those that there are of edge_weight (E,), edge_attr (E, C),
+            x (N, d) or (S, N, d), y (N,), (N, T), (S, N) or (S, N, T), pos (N, 2), train_mask,
+            val_mask and test_mask (N,) or (N, splits), target_names (T,). The shape of x decides
+            whether there are signals; without x that of y.
+        name: Name of the dataset.
+        task: The task; by default what the labels look like.
+        labels: False leaves `y` out.
+
+    Example:
+        >>> path = {"edge_index": np.array([[0, 1], [1, 0]]), "x": np.ones((5, 2, 3))}
+        >>> graphs = graphs_of_arrays(path | {"y": np.zeros((5, 2))}, "path")
+        >>> len(graphs), graphs.signals, graphs.task, graphs.targets.shape
+        (5, True, 'node_regression', (10, 1))
+    """
+    x, y = arrays.get("x"), arrays.get("y") if labels else None
+    weight, edges = arrays.get("edge_weight"), np.asarray(arrays["edge_index"])
+    if edges.ndim != 2 or len(edges) != 2 or edges.dtype.kind not in "iu":
+        got = f"{edges.dtype} of shape {edges.shape}"
+        raise HaarPoolError("edge_index as whole numbers (2, E)", got, "transpose or convert it")
+    num_signals, num_nodes = _sizes(arrays, x, y, edges)
+    repeat = num_signals or 1
+    columns: dict[str, NDArray[Any]] = {}
+    for kind in ("x", "pos"):
+        if arrays.get(kind) is not None:
+            columns[kind] = _node_rows(kind, arrays[kind], num_signals, num_nodes)
+    if y is not None:
+        y = _label_rows(y, num_signals, num_nodes)
+    attributes = arrays.get("edge_attr")
+    if attributes is not None:
+        attributes = np.asarray(attributes, np.float64).reshape(edges.shape[1], -1)
+    fields = {}
+    if y is not None:
+        fields = node_label_fields(y, task, tuple(map(str, arrays.get("target_names", ()))))
+    return Graphs(
+        name,
+        np.arange(repeat + 1) * num_nodes,
+        edges.astype(np.int64),
+        columns,
+        edge_weight=None if weight is None else np.asarray(weight, np.float64).reshape(-1),
+        edge_columns={} if attributes is None else {"attributes": attributes},
+        signals=num_signals is not None,
+        node_splits=_splits(arrays, num_nodes) if num_signals is None else (),
+        **fields,
+    )
+
+
+def _sizes(arrays: Mapping[str, Any], x: Any, y: Any, edges: Ints) -> tuple[int | None, int]:
+    """Return the number of signals, None for a single graph, and the number of nodes."""
+    if x is not None:
+        x = np.asarray(x)
+        if x.ndim not in (2, 3) or 0 in x.shape[:-1]:
+            got = f"shape {x.shape}"
+            raise HaarPoolError("x of shape (N, d), or (S, N, d) for S signals", got, "reshape it")
+        return (x.shape[0] if x.ndim == 3 else None), x.shape[-2]
+    if y is not None and np.ndim(y) == 3:
+        return np.shape(y)[0], np.shape(y)[1]
+    for key in ("y", "pos", "train_mask"):
+        if arrays.get(key) is not None:
+            return None, len(arrays[key])
+    return None, int(edges.max(initial=-1)) + 1
+
+
+def _node_rows(
+    kind: str, values: Any, num_signals: int | None, num_nodes: int
+) -> NDArray[Any]:
+    """Return real numbers with a row per node, signal by signal."""
+    array = np.asarray(values)
+    shape = (num_nodes,) if num_signals is None else (num_signals, num_nodes)
+    if num_signals is not None and array.ndim == 2 and len(array) == num_nodes:
+        array = np.broadcast_to(array, (num_signals, *array.shape))  # the same for all signals
+    if array.shape[:-1] != shape or array.dtype.kind not in "biuf":
+        expected = f"{kind} as numbers of shape ({', '.join(map(str, shape))}, columns)"
+        raise HaarPoolError(expected, f"{array.dtype} of shape {array.shape}", "reshape it")
+    rows = array.reshape(-1, array.shape[-1])
+    return rows if rows.dtype == np.float32 else rows.astype(np.float64)
+
+
+def _label_rows(y: Any, num_signals: int | None, num_nodes: int) -> NDArray[Any]:
+    """Return labels with a row per node, signal by signal: (rows,), or (rows, T)."""
+    array = np.asarray(y)
+    shape = (num_nodes,) if num_signals is None else (num_signals, num_nodes)
+    if array.shape[: len(shape)] != shape or array.ndim > len(shape) + 1:
+        named = "(N,) or (N, T)" if num_signals is None else "(S, N) or (S, N, T)"
+        sizes = f"{num_nodes:,} nodes"
+        sizes += "" if num_signals is None else f" and {num_signals:,} signals"
+        got = f"shape {array.shape}"
+        raise HaarPoolError(f"y of shape {named}, for {sizes}", got, "give each node a label, or NaN")
+    return array.reshape(-1, *array.shape[len(shape) :])
+
+
+def _splits(arrays: Mapping[str, Any], num_nodes: int) -> tuple[dict[str, Ints], ...]:
+    """Return the published splits of nodes: one per column of the masks."""
+    masks = {part: arrays[key] for part, key in MASKS.items() if arrays.get(key) is not None}
+    if not masks:
+        return ()
+    if len(masks) < len(MASKS):
+        missing = ", ".join(key for part, key in MASKS.items() if part not in masks)
+        expected, remedy = f"{', '.join(MASKS.values())}, or none of them", "add it"
+        raise HaarPoolError(expected, f"no {missing}", remedy)
+    columns = {part: np.asarray(mask).reshape(len(mask), -1) for part, mask in masks.items()}
+    shapes = {key: columns[part].shape for part, key in MASKS.items()}
+    numbers = {shape[1] for shape in shapes.values()} - {1}
+    for part, key in MASKS.items():
+        if columns[part].dtype.kind != "b" or shapes[key][0] != num_nodes or len(numbers) > 1:
+            got = f"{columns[part].dtype} of shape {shapes[key]}"
+            expected = f"{key} as booleans ({num_nodes},), or ({num_nodes}, splits)"
+            raise HaarPoolError(expected, got, "convert it, with as many columns in all masks")
+    number = max(numbers, default=1)
+    spread = {part: np.broadcast_to(mask, (num_nodes, number)) for part, mask in columns.items()}
+    return tuple(
+        {part: np.flatnonzero(mask[:, i]) for part, mask in spread.items()} for i in range(number)
+    )

@@ -1,0 +1,79 @@
+"""Minibatches of signals on one graph, which is stored and prepared once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from haarpool._types import Ints
+from haarpool.haar.chain_tensors import TensorDict
+from haarpool.haar.joining import JoinedTensors
+from haarpool.training.minibatches import MAX_ROWS, Minibatches
+
+
+class SignalBatches(Minibatches):
+    """The signals on one graph: a minibatch has the tensors of the graph, and some signals.
+
+    In a minibatch of S signals x is (S, N, columns). All shapes are fixed by S, so a padded
+    minibatch is like any other.
+
+    Args:
+        parts: The tensors of the graph.
+        x: (S, N, columns) features of the nodes.
+        y: (S * N,) or (S * N, T) labels of the nodes, signal by signal, if there are some.
+        device: Device of the tensors.
+    """
+
+    def __init__(
+        self,
+        parts: Iterable[JoinedTensors],
+        x: Tensor,
+        y: Tensor | None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__(parts, device)
+        self._graph = super().take([0])
+        self._x = x.to(device)
+        self._y = None if y is None else y.view(*x.shape[:2], *y.shape[1:]).to(device)
+
+    def __len__(self) -> int:
+        return len(self._x)
+
+    def take(self, graphs: Sequence[int] | Ints) -> TensorDict:
+        """Return the minibatch of some signals, in the given order."""
+        numbers = torch.from_numpy(np.asarray(graphs, np.int64))
+        return self._take(numbers.to(self.device, non_blocking=True))
+
+    def take_padded(self, numbers: Tensor, capacity: object) -> TensorDict:
+        """Return the minibatch of some signals; nothing is read back from the device."""
+        return self._take(numbers)
+
+    def _take(self, numbers: Tensor) -> TensorDict:
+        batch = {**self._graph, "x": self._x.index_select(0, numbers)}
+        if self._y is not None:
+            batch["y"] = self._y.index_select(0, numbers).flatten(0, 1)
+        return batch
+
+    def capacity(self, size: int) -> AnySignals:  # type: ignore[override]
+        """Return the capacity of a minibatch: any signals fit."""
+        return AnySignals()
+
+    def chunks(self, graphs: Ints, size: int) -> Iterator[Ints]:
+        """Yield the signals of minibatches that need no gradients."""
+        rows = self._x.shape[1] + self._graph["edge_index"].shape[1]
+        size = min(size, max(1, MAX_ROWS // rows))
+        for part in np.array_split(graphs, math.ceil(len(graphs) / size)) if len(graphs) else ():
+            yield part
+
+
+class AnySignals(NamedTuple):
+    """The capacity of a minibatch of signals."""
+
+    def fits(self, chosen: Ints) -> bool:
+        """Return whether some signals fit: always."""
+        return True
