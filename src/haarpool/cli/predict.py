@@ -47,7 +47,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Write one row per graph."""
+    """Write one row per graph, or per node."""
     from haarpool._progress import show_progress
     from haarpool.datasets import stream_graphs
     from haarpool.training.run_folder import RunFolder
@@ -137,6 +137,7 @@ def _output(path: str | None) -> Iterator[TextIO]:
 def _header(graphs: Graphs, model: TrainedModel) -> list[str]:
     ids = ["graph" if graphs.lines is None else "line"]
     ids += [] if graphs.ids is None else [graphs.id_name]
+    ids += ["node"] * model.task.of_nodes
     columns = model.task.prediction_columns(model.names)
     if len(model.networks) > 1:
         columns += model.task.uncertainty_columns(model.names)
@@ -144,17 +145,23 @@ def _header(graphs: Graphs, model: TrainedModel) -> list[str]:
 
 
 def _rows(graphs: Graphs, model: TrainedModel, members: Floats, first: int) -> Iterator[list[Any]]:
+    """Yield a row per graph, or per node."""
     import numpy as np
 
     from haarpool.training.trained_model import average
 
-    predicted, uncertainty = average(members), np.zeros((len(graphs), 0))
+    predicted = average(members)
+    uncertainty = np.zeros((len(predicted), 0))
     if len(members) > 1:
         uncertainty = model.task.uncertainty(members, model.names)
-    for g in range(len(graphs)):
-        ids: list[Any] = [first + g if graphs.numbers is None else graphs.numbers[g]]
-        if graphs.lines is not None:
-            ids = [graphs.lines[g]]
+    numbers = first + np.arange(len(graphs)) if graphs.numbers is None else graphs.numbers
+    sizes = graphs.sizes if model.task.of_nodes else np.ones(len(graphs), np.int64)
+    row = 0
+    for g, size in enumerate(sizes.tolist()):
+        ids: list[Any] = [numbers[g] if graphs.lines is None else graphs.lines[g]]
         ids += [] if graphs.ids is None else [graphs.ids[g]]
-        cells = model.task.prediction_cells(predicted[g], model.names)
-        yield [*ids, *cells, *(f"{value:.6g}" for value in uncertainty[g])]
+        for node in range(size):
+            node_ids = [node] if model.task.of_nodes else []
+            cells = model.task.prediction_cells(predicted[row], model.names)
+            yield [*ids, *node_ids, *cells, *(f"{value:.6g}" for value in uncertainty[row])]
+            row += 1

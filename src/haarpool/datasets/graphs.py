@@ -122,7 +122,9 @@ class Graphs:
         if self.task is None or self.targets is None:
             return np.zeros(len(self), bool)
         labelled = self.task.labelled(self.targets)
-        return np.logical_or.reduceat(labelled, self.start[:-1]) if self.has_node_labels else labelled
+        return (
+            np.logical_or.reduceat(labelled, self.start[:-1]) if self.has_node_labels else labelled
+        )
 
     @property
     def has_node_labels(self) -> bool:

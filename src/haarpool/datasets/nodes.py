@@ -49,7 +49,9 @@ def node_label_fields(
     if columns.dtype.kind not in "biuf":
         got = f"{columns.dtype} in y"
         raise HaarPoolError("numbers as labels for {task}", got, "leave {task} out", task=str(kind))
-    return kind.label_fields(columns.astype(np.float64), targets=names or default_names(num_targets))
+    return kind.label_fields(
+        columns.astype(np.float64), targets=names or default_names(num_targets)
+    )
 
 
 def graphs_of_arrays(
@@ -81,7 +83,7 @@ def graphs_of_arrays(
     repeat = num_signals or 1
     columns: dict[str, NDArray[Any]] = {}
     for kind in ("x", "pos"):
-        if arrays.get(kind) is not None:
+        if np.size(arrays.get(kind, ())):
             columns[kind] = _node_rows(kind, arrays[kind], num_signals, num_nodes)
     if y is not None:
         y = _label_rows(y, num_signals, num_nodes)
@@ -120,9 +122,7 @@ def _sizes(arrays: Mapping[str, Any], x: Any, y: Any, edges: Ints) -> tuple[int 
     return None, int(edges.max(initial=-1)) + 1
 
 
-def _node_rows(
-    kind: str, values: Any, num_signals: int | None, num_nodes: int
-) -> NDArray[Any]:
+def _node_rows(kind: str, values: Any, num_signals: int | None, num_nodes: int) -> NDArray[Any]:
     """Return real numbers with a row per node, signal by signal."""
     array = np.asarray(values)
     shape = (num_nodes,) if num_signals is None else (num_signals, num_nodes)
@@ -144,7 +144,9 @@ def _label_rows(y: Any, num_signals: int | None, num_nodes: int) -> NDArray[Any]
         sizes = f"{num_nodes:,} nodes"
         sizes += "" if num_signals is None else f" and {num_signals:,} signals"
         got = f"shape {array.shape}"
-        raise HaarPoolError(f"y of shape {named}, for {sizes}", got, "give each node a label, or NaN")
+        raise HaarPoolError(
+            f"y of shape {named}, for {sizes}", got, "give each node a label, or NaN"
+        )
     return array.reshape(-1, *array.shape[len(shape) :])
 
 

@@ -83,11 +83,14 @@ class _Units(NamedTuple):
     def of(cls, graphs: Graphs, *, nodes: bool = False) -> _Units:
         """Return the graphs, or the nodes, of a dataset."""
         task, targets = graphs.task, graphs.targets
-        by_row = nodes == graphs.has_node_labels and targets is not None
-        strata = task.strata(targets) if task is not None and by_row else None
+        by_row = nodes == graphs.has_node_labels
+        strata = None
+        if task is not None and targets is not None and by_row:
+            strata = task.strata(targets)
         labels = f"{task} on {graphs.name}"
         if nodes:
             assert task is not None
+            assert targets is not None
             known = task.labelled(targets)
             return cls("node", labels, np.flatnonzero(known), len(known), strata, NodeSplit)
         labelled = np.flatnonzero(graphs.is_labelled)
@@ -283,7 +286,9 @@ def _folds(k: int, units: _Units, order: Ints) -> list[Split]:
         )
     if units.strata is not None:
         order = order[np.argsort(units.strata[order], kind="stable")]
-    return _rotated(units, [order[i::k] for i in range(k)])  # every k-th graph, so that classes are even
+    return _rotated(
+        units, [order[i::k] for i in range(k)]
+    )  # every k-th graph, so that classes are even
 
 
 def _rotated(units: _Units, folds: Sequence[Ints]) -> list[Split]:
@@ -311,7 +316,9 @@ def _published(graphs: Graphs, units: _Units) -> list[Split]:
             "a dataset with a published split", graphs.name, "pass {split}", split="random"
         )
     folds = np.where(graphs.is_labelled, graphs.folds, -1)
-    return _rotated(units, [np.flatnonzero(folds == fold) for fold in range(graphs.folds.max() + 1)])
+    return _rotated(
+        units, [np.flatnonzero(folds == fold) for fold in range(graphs.folds.max() + 1)]
+    )
 
 
 def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:
@@ -408,7 +415,9 @@ def _check_split(split: Any, units: _Units, where: str) -> Split:
     for name, part in zip(Split._fields, labelled, strict=True):
         if not len(part):
             raise HaarPoolError(
-                f"a {units.noun} with a label under {name} in {where}", "none", "add one, or add a label"
+                f"a {units.noun} with a label under {name} in {where}",
+                "none",
+                "add one, or add a label",
             )
     return _sorted(units, *labelled)
 

@@ -111,9 +111,7 @@ def find_score(name: str) -> Score:
     return scores[choice("score", name, sorted(scores))]
 
 
-def infer_task(
-    num_targets: int, num_classes: int | None = None, *, of_nodes: bool = False
-) -> Task:
+def infer_task(num_targets: int, num_classes: int | None = None, *, of_nodes: bool = False) -> Task:
     """Return the task of labels without a given one; classes that no task takes are values.
 
     Args:

@@ -80,7 +80,9 @@ class Classification(Task):
                     others = len(missing) - 1
                     more = f" and {count(others, 'other class', 'other classes')}" * (others > 0)
                     label = f"{names.classes[missing[0]]!r}{more}"
-                    messages.append(f"no {self.unit} of class {label} in the {part_name} part{where}")
+                    messages.append(
+                        f"no {self.unit} of class {label} in the {part_name} part{where}"
+                    )
         more = f" (and {len(messages) - 1} more)" if len(messages) > 1 else ""
         return messages[0] + more if messages else ""
 
@@ -192,8 +194,8 @@ class Classification(Task):
         return Figure(
             f"Confusion matrix of {counts.sum():,} predictions"
             f"{f' of the {repeats} test parts together' if repeats > 1 else ''}: the number of "
-            f"{self.unit}s and{'' if matrix.shows_shares else ', when pointed at,'} their share of the "
-            "row. Correct predictions are on the diagonal. Always predicting the most frequent "
+            f"{self.unit}s and{'' if matrix.shows_shares else ', when pointed at,'} their share of "
+            "the row. Correct predictions are on the diagonal. Always predicting the most frequent "
             f"class would give an accuracy of {100 * most_frequent:.0f} %.",
             matrix=matrix,
         )

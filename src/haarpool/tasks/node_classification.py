@@ -32,7 +32,12 @@ class NodeClassification(Classification):
 
         target = target.view(-1)
         total = cross_entropy(
-            output, target, weight, MISSING, reduction="sum", label_smoothing=smoothing
+            output,
+            target,
+            weight,
+            ignore_index=MISSING,
+            reduction="sum",
+            label_smoothing=smoothing,
         )
         known = target != MISSING
         if weight is not None:  # what `cross_entropy` divides by

@@ -19,8 +19,8 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from haarpool._types import Floats, Ints
-from haarpool.errors import HaarPoolError
 from haarpool.datasets.splits import NodeSplit
+from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import TensorDict
 from haarpool.haar.operators import can_be_captured
 from haarpool.nn import Network
@@ -125,7 +125,9 @@ class Trainer:
         # Without gradients there is memory for more graphs, and larger steps are faster.
         self._chunk_size = 8 * config.batch_size
         network.fit_inputs(self._training_part())
-        network.fit_baseline((part, self._target(self._labels(part))) for part in self._training_part())
+        network.fit_baseline(
+            (part, self._target(self._labels(part))) for part in self._training_part()
+        )
         weights = None
         if config.class_weights:
             weights = self.task.class_weights(train, network.out_channels)

@@ -241,7 +241,9 @@ class Minibatches:
             filler = torch.stack([nodes, nodes, *weights])
         else:
             return value  # features and labels of any graph will do
-        is_padding = part.is_padding if key != "y" else part.is_padding.view(-1, *[1] * (value.ndim - 1))
+        is_padding = (
+            part.is_padding if key != "y" else part.is_padding.view(-1, *[1] * (value.ndim - 1))
+        )
         return torch.where(is_padding, filler, value)
 
 

@@ -67,8 +67,7 @@ class SignalBatches(Minibatches):
         """Yield the signals of minibatches that need no gradients."""
         rows = self._x.shape[1] + self._graph["edge_index"].shape[1]
         size = min(size, max(1, MAX_ROWS // rows))
-        for part in np.array_split(graphs, math.ceil(len(graphs) / size)) if len(graphs) else ():
-            yield part
+        yield from np.array_split(graphs, math.ceil(len(graphs) / size)) if len(graphs) else ()
 
 
 class AnySignals(NamedTuple):

@@ -54,7 +54,7 @@ class TrainedModel:
 
         Returns:
             (G, C) probabilities of classes, (G, T) probabilities of the second class of each
-            target, or (G, T) values in the units of the targets. For tasks of nodes, a row per node.
+            target, or (G, T) values in the units of the targets; a row per node for tasks of nodes.
         """
         return average(self.predict_members(graphs))
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import LayerNorm, Linear
 
-from haarpool.nn.layers.state import Edges, LayerState
+from haarpool.nn.layers.state import LayerState
 
 
 class MeanEdges:
@@ -40,7 +40,7 @@ class MeanEdges:
     def mean_messages(self, x: Tensor, edge: Linear) -> Tensor:
         """Return the mean of relu(x_u + W e_uv) over the neighbours u of each node v."""
         assert self.edge_attr is not None
-        at_source = self.plain.at_source(x.flatten(1)).unflatten(1, x.shape[1:])
+        at_source = self.plain.at_source(x.flatten(1)).view(-1, *x.shape[1:])
         messages = (at_source + edge(self.edge_attr)[:, None]).relu()
         return self.plain.sum_messages(messages.flatten(1), len(x)).view_as(x)
 
@@ -94,6 +94,6 @@ class VirtualNode(torch.nn.Module):
     def forward(self, x: Tensor, state: LayerState, num_graphs: int) -> Tensor:
         """Add it to S signals x (N, S, width)."""
         mean = state.sum_nodes(x.flatten(1), num_graphs) / state.count_nodes(num_graphs)
-        mean = self.norm(mean.to(x.dtype).unflatten(1, x.shape[1:]))
+        mean = self.norm(mean.to(x.dtype).view(-1, *x.shape[1:]))
         change = self.second(self.first(mean).relu())
         return x + state.at_nodes(change.flatten(1)).view_as(x)

@@ -30,9 +30,9 @@ class HaarUNet(Network):
         up      x_j + P_j W x_{j+1}, then depth convolutions on level j
         output  layer norm, dropout, a linear layer for every node
 
-    A convolution reaches one hop; on level j a hop spans 2^j of the input graph. So two convolutions
-    per level reach every node, where a flat network needs as many as the graph is wide, at the cost
-    of about four convolutions on the input graph.
+    A convolution reaches one hop; on level j a hop spans about 2^j of the input graph. So two
+    convolutions per level reach every node, at the cost of about four on the input graph. A flat
+    network needs as many as the graph is wide.
 
     Args:
         in_channels: Number of columns of `data.x`.
@@ -43,7 +43,7 @@ class HaarUNet(Network):
         levels: Number of poolings; 0 is the same network without pooling. `None` takes those of the
             chain of the data; then `shared` is needed.
         shared: Whether all coarse levels have the same weights.
-        virtual_node: Whether each convolution is followed by an exchange with the mean of all nodes.
+        virtual_node: Whether an exchange with the mean of all nodes follows each convolution.
         domain: `None` or "vertex": a convolution needs rows that are nodes.
         dropout: Dropout probability in [0, 1) before the output, for tasks with classes.
         task: Name of a task of nodes, as in `haarpool.tasks.task_names()`; it selects `loss`.
@@ -51,8 +51,8 @@ class HaarUNet(Network):
         standardize_edges: The same for `data.edge_attr`.
 
     Shapes:
-        - **input:** a `ChainData`, a batch of them, or a dict of their tensors. `x` is (N, columns),
-          or (S, N, columns): S signals on the same graphs.
+        - **input:** a `ChainData`, a batch of them, or a dict of their tensors. `x` is
+          (N, columns), or (S, N, columns): S signals on the same graphs.
         - **output:** (N, out_channels), or (S, N, out_channels)
 
     Example:
@@ -107,11 +107,11 @@ class HaarUNet(Network):
         num_down = num_up + 1
         if shared:
             num_down, num_up = min(num_down, 2), min(num_up, 2)
-        edge_channels = [self.edge_channels] + [0] * num_down
+        channels = [self.edge_channels] + [0] * num_down  # of edges, on each level
         self.down, self.up = (
             ModuleList(
-                ModuleList(MeanConvolution(width, channels) for _ in range(depth))
-                for channels in edge_channels[:number]
+                ModuleList(MeanConvolution(width, channels[j]) for _ in range(depth))
+                for j in range(number)
             )
             for number in (num_down, num_up)
         )
@@ -145,7 +145,7 @@ class HaarUNet(Network):
             rows = analysis(chain, x.flatten(1), j, skip=True, single=True)
             state = coarse_state(states[-1], chain, j + 1, rows)
             edges = MeanEdges(state)
-            x = rows.unflatten(1, x.shape[1:])
+            x = rows.view(-1, *x.shape[1:])
             states.append(state)
             levels.append(edges)
             signals.append(self._convolve(self.down, j + 1, x, edges, state, data))
@@ -161,8 +161,8 @@ class HaarUNet(Network):
         return result.movedim(1, 0) if has_signals else result[:, 0]
 
     def _num_levels(self, chain: ChainTensors) -> int:
-        levels = self.arch.levels
-        return chain.num_levels if levels is None else levels
+        given = self.arch.levels_of(1) is None
+        return self.arch.num_levels if given else chain.num_levels
 
     def _convolve(
         self, weights: ModuleList, level: int, x: Tensor, edges: MeanEdges,

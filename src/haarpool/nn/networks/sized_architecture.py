@@ -1,4 +1,4 @@
-"""`SizedArchitecture`: what architectures of a name and sizes share, `haarnet:width=128,levels=3`."""
+"""`SizedArchitecture`: architectures of a name and sizes, such as `haarnet:width=128,levels=3`."""
 
 from __future__ import annotations
 

@@ -16,9 +16,11 @@ from haarpool._types import Floats
 from haarpool.chains.adjacency import as_array, edge_list
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import are_classes, as_classes, default_names
+from haarpool.datasets.nodes import MASKS, graphs_of_arrays, node_label_fields
 from haarpool.errors import HaarPoolError
 from haarpool.tasks import Task, find_task, infer_task
 
+ARRAYS = ("edge_index", "edge_weight", "edge_attr", "x", "y", "pos", *MASKS.values())
 EXPECTED = "a list of PyG Data, written by torch.save"
 
 
@@ -55,6 +57,8 @@ def load_data_list(path: Path) -> Sequence[Any]:
     except Exception as error:  # for a damaged file, torch raises almost anything
         reason = " ".join(str(error).split())[:80]
         raise HaarPoolError(EXPECTED, f"{path} ({reason})", "save the list again") from error
+    if isinstance(content, Data):  # a single graph, with labels at its nodes
+        content = [content]
     is_list = isinstance(content, list | tuple)
     if not is_list or any(not isinstance(data, Data) for data in content):
         raise HaarPoolError(EXPECTED, f"something else in {path}", "save list(dataset)")
@@ -74,7 +78,9 @@ def from_data_list(
         graphs: Graphs with the same attributes. `y` is a whole number (a class), or one or several
             real numbers (values; a few different whole numbers are classes in any dtype), or
             several zeros and ones (targets with two classes each); a graph without `y`, or with
-            NaN, has no label. `pos` is kept if all graphs have it with as many columns.
+            NaN, has no label. If `y` has a row for each node of its graph, nodes have labels. One
+            graph may have S signals: `x` (S, N, d), `y` (S, N) or (S, N, T). `pos` is kept if all
+            graphs have it with as many columns.
         name: Name of the dataset.
         task: The task, as in `read_graphs`.
         labels: False leaves `y` out, so that it may be anything.
@@ -89,6 +95,11 @@ def from_data_list(
     """
     if not len(graphs):
         raise HaarPoolError("at least one graph", "an empty list", "pass a list of graphs")
+    if len(graphs) == 1 and getattr(graphs[0], "edge_index", None) is not None:
+        alone = _single_graph(graphs[0], name, task, labels=labels)
+        if alone is not None:
+            return alone
+    of_nodes = labels and _has_node_labels(graphs, task)
     edges, sizes, weights = [], [], []
     for g, data in enumerate(graphs):
         if not hasattr(data, "edge_index"):
@@ -116,8 +127,60 @@ def from_data_list(
         {kind: values for kind, values in node_columns.items() if values is not None},
         edge_weight=np.concatenate(weights).astype(np.float64) if weighted else None,
         edge_columns={} if attributes is None else {"attributes": attributes},
-        **(_targets(graphs, task) if labels else {}),
+        **(
+            _node_targets(graphs, task, sizes)
+            if of_nodes
+            else _targets(graphs, task)
+            if labels
+            else {}
+        ),
     )
+
+
+def _single_graph(data: Any, name: str, task: str | None, *, labels: bool) -> Graphs | None:
+    """Convert a graph with signals, or with labels at its nodes; None if it is another one."""
+    arrays = {key: as_array(one, key) for key, one in data.to_dict().items() if key in ARRAYS}
+    if np.ndim(arrays.get("x", 0)) != 3 and np.ndim(arrays.get("y", 0)) != 3:
+        if not (labels and _has_node_labels([data], task)):
+            return None
+        arrays.setdefault("y", np.zeros(0))
+    if "x" not in arrays and arrays["y"].ndim < 3:
+        arrays["x"] = np.zeros((data.num_nodes, 0))
+    return graphs_of_arrays(arrays, name, task, labels=labels)
+
+
+def _has_node_labels(graphs: Sequence[Any], task: str | None) -> bool:
+    """Return whether labels belong to nodes: each y has as many entries as the graph has nodes."""
+    if task is not None:
+        return find_task(task).of_nodes
+    shapes = [(data.num_nodes, np.shape(y)) for data in graphs if (y := data.y) is not None]
+    is_per_node = bool(shapes) and all(y and y[0] == nodes for nodes, y in shapes)
+    return is_per_node and any(nodes > 1 for nodes, _ in shapes)
+
+
+def _node_targets(graphs: Sequence[Any], task: str | None, sizes: Sequence[int]) -> dict[str, Any]:
+    """Return the fields of `Graphs` about labels of nodes; a graph without y has none."""
+    labels = [
+        None if one.y is None else as_array(one.y, f"y of graph {g}")
+        for g, one in enumerate(graphs)
+    ]
+    width = max((y.shape[1] for y in labels if y is not None and y.ndim > 1), default=None)
+    rows: list[NDArray[Any]] = []
+    for g, (y, size) in enumerate(zip(labels, sizes, strict=True)):
+        shape = (size,) if width is None else (size, width)
+        if y is None:
+            y = np.full(shape, np.nan)
+        if y.shape != shape:
+            raise _wrong(
+                g, f"y of shape {shape}", f"shape {y.shape}", "give each node a label, or NaN"
+            )
+        rows.append(y)
+    values = np.concatenate(rows)
+    if any(y is None for y in labels) and all(
+        y.dtype.kind in "biu" for y in labels if y is not None
+    ):
+        values = np.array([None if v != v else int(v) for v in values.reshape(-1).tolist()], object)
+    return node_label_fields(values, task)
 
 
 def _have(graphs: Sequence[Any], key: str) -> bool:
