@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+from haarpool._numbers import six_digits
 from haarpool._text import safe_cells
 from haarpool.cli.loading import load_modules
 from haarpool.cli.parser import add_data, new_command
@@ -157,4 +158,4 @@ def _rows(graphs: Graphs, model: TrainedModel, members: Floats, first: int) -> I
             ids = [graphs.lines[g]]
         ids += [] if graphs.ids is None else [graphs.ids[g]]
         cells = model.task.prediction_cells(predicted[g], model.names)
-        yield [*ids, *cells, *(f"{value:.6g}" for value in uncertainty[g])]
+        yield [*ids, *cells, *six_digits(uncertainty[g])]

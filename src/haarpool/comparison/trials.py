@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import haarpool
-from haarpool._versions import find_versions
+from haarpool._versions import TRIAL, find_versions
 from haarpool.comparison.checkpoints import open_checkpoints
 from haarpool.comparison.learners import Learner, Line
 from haarpool.comparison.table import Cell, Trial
@@ -20,7 +20,6 @@ from haarpool.datasets.splits import Split, make_splits, num_folds
 from haarpool.training.devices import num_threads
 
 SCHEMA = 1  # version of the lines
-_PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "grakel")
 
 Load = Callable[[str], Graphs]  # reads a dataset by its name
 
@@ -109,7 +108,7 @@ def data_hash(graphs: Graphs) -> str:
 @cache
 def _versions(learner: type[Learner]) -> dict[str, str]:
     """Return the versions of everything that the numbers depend on, and a hash of the source."""
-    found = find_versions(*_PACKAGES)
+    found = find_versions(*TRIAL)
     names = {haarpool.__name__, learner.__module__.partition(".")[0]}
     folders = [Path(str(sys.modules[name].__file__)).parent for name in sorted(names)]
     return {name: one for name, one in found.items() if one} | {"source": source_digest(*folders)}

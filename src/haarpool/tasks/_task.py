@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from haarpool._numbers import six_digits
 from haarpool._text import count
 from haarpool._types import Floats, Ints
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure
-from haarpool.tasks._labels import NO_NAMES, Names, six_digits, spread
+from haarpool.tasks._labels import NO_NAMES, Names, spread
 from haarpool.tasks._scale import Scale
 from haarpool.tasks._scores import Score
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from haarpool._numbers import six_digits
 from haarpool._text import count
 from haarpool._types import Floats, Ints
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure, Matrix
-from haarpool.tasks._labels import MISSING, NO_NAMES, PARTS, Names, balanced, six_digits
+from haarpool.tasks._labels import MISSING, NO_NAMES, PARTS, Names, balanced
 from haarpool.tasks._registry import register
 from haarpool.tasks._scale import Scale
 from haarpool.tasks._scores import ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC, Score
