@@ -58,6 +58,11 @@ def test_errors_name_their_parameter_in_both_words(name):
         assert shown.startswith(f"expected {flag_of(name, metadata)} ")
 
 
+def test_ends_of_limits_that_are_defaults():
+    assert RunConfig(label_smoothing=0, threads=np.int64(0)) == RunConfig()
+    assert type(RunConfig(label_smoothing=0).label_smoothing) is float
+
+
 @pytest.mark.parametrize("value", ["mine", (0, "1"), (0.5, 1), 3])
 def test_tied_is_checked(value):
     with error_with('expected tied "authors", or a number', "pass for example tied=(0, 1, 1)"):
@@ -87,5 +92,5 @@ def test_messages_of_the_shell_start_with_the_flag(flag, value, without_data):
 
 @pytest.mark.parametrize("name", ["compile", "class_weights"])
 def test_estimators_check_booleans(name):
-    with pytest.raises(HaarPoolError, match=f"expected {name} True or False, got 'yes'"):
+    with pytest.raises(HaarPoolError, match=f"expected {name} True, False, 0 or 1, got 'yes'"):
         HaarClassifier(**{name: "yes"}).fit("rings", np.arange(240) % 2)

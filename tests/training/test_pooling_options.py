@@ -69,21 +69,27 @@ EXAMPLE = "pass for example --pooling ratio=0.5"
         ("ratio=half", f"expected ratio of --pooling in (0, 1), got 'half'; {EXAMPLE}"),
         (
             "num_clusters=100000",
-            "expected num_clusters of --pooling in 1..1024, got 100000; pass a whole number",
+            "expected num_clusters of --pooling in 1..1024, got 100000; pass for example --pooling "
+            "num_clusters=16",
         ),
         (
             "cluster_ratio=2",
             "expected cluster_ratio of --pooling in (0, 1), got 2; pass for example --pooling "
             "cluster_ratio=0.5",
         ),
-        ("num_modes=0", "expected num_modes of --pooling in 1..64, got 0; pass a whole number"),
+        (
+            "num_modes=0",
+            "expected num_modes of --pooling in 1..64, got 0; pass for example --pooling "
+            "num_modes=2",
+        ),
         (
             "sorted_nodes=100000000",
-            "expected sorted_nodes of --pooling in 1..10000, got 100000000; pass a whole number",
+            "expected sorted_nodes of --pooling in 1..10000, got 100000000; pass for example "
+            "--pooling sorted_nodes=30",
         ),
         (
             "relaxed=2",
-            "expected relaxed of --pooling True or False, got 2; choose one of these",
+            "expected relaxed of --pooling True, False, 0 or 1, got 2; choose one of these",
         ),
     ],
 )

@@ -12,12 +12,11 @@ from functools import cached_property
 from typing import Any, ClassVar, Self, get_args
 
 from haarpool._types import Domain
-from haarpool._validate import choice, whole_number
+from haarpool._validate import Option, choice, whole_number
 from haarpool.errors import HaarPoolError
 from haarpool.nn.strings.registry import (
     TOKEN,
     Layer,
-    Option,
     find_layer,
     find_network,
     registered_layers,
@@ -94,6 +93,7 @@ class AnyArchitecture(ABC):
             options: Values by name.
             setting: The setting that they are, for messages; "" if they are arguments.
         """
+        prefix = f"{setting}." if setting else ""
         known, is_mapping = self.options(), isinstance(options, Mapping)
         unknown = [name for name in options if name not in known] if is_mapping else [options]
         if unknown:
@@ -102,12 +102,12 @@ class AnyArchitecture(ABC):
             if known:
                 expected = f"options among {', '.join(known)}"
                 name = next(iter(known))
-                shown = known[name].example(name, setting)
+                shown = known[name].example(prefix + name)
             got = ", ".join(map(repr, unknown))
             raise HaarPoolError(expected, got, parameter=setting, **shown)
         for name, option in self._all_options():
             if name in options:
-                option.check(name, options[name], setting)
+                option.check(prefix + name, options[name])
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from haarpool._modules import load_entry_points
-from haarpool._validate import choice, real_number, whole_number
+from haarpool._validate import Option, choice, make_options
 from haarpool.errors import HaarPoolError, HaarPoolWarning
 from haarpool.nn.strings.sources import find_decorated, sources_with
 
@@ -34,55 +34,6 @@ RESERVED = (
 )  # fmt: skip
 
 Class = TypeVar("Class", bound=type)
-
-
-class Option(NamedTuple):
-    """An option of a layer: its default, whose type its values have, and their limits.
-
-    Attributes:
-        default: Value by default. With `None`, values have the type of the limits, or are `None`.
-        limits: Smallest and largest value; those of a float are excluded, unless one is the
-            default. The choices of a text.
-    """
-
-    default: Any
-    limits: tuple[Any, ...] = ()
-
-    def check(self, name: str, value: Any, setting: str = "") -> Any:
-        """Check a value; it is an argument, or part of a setting, which the message names."""
-        shown = f"{setting}.{name}" if setting else name
-        if type(value) is type(self.default) and value == self.default:
-            return value
-        known = [*self.limits, self.default] if self.default is None else [self.default]
-        if isinstance(known[0], bool):
-            return choice(shown, value, (True, False))
-        if isinstance(known[0], int):
-            remedy = "pass a whole number" + (", or None" if self.default is None else "")
-            return whole_number(shown, value, *self.limits, remedy=remedy)
-        example = self.example(name, setting)
-        if isinstance(known[0], float):
-            return real_number(shown, value, *self.limits, includes_minimum=False, **example)
-        if isinstance(known[0], str) and self.limits:
-            return choice(shown, value, self.limits)
-        if isinstance(known[0], str) and not isinstance(value, str):
-            raise HaarPoolError("as text", f"{value!r}", parameter=shown, **example)
-        return value
-
-    def is_consistent(self) -> bool:
-        """Return whether the limits are limits, or choices, and the default is among them."""
-        default, limits = self
-        if not limits or isinstance(default, bool):
-            return True
-        if isinstance(limits[0], str):
-            return default is None or default in limits
-        known = limits if default is None else (*limits, default)
-        are_numbers = all(isinstance(one, int | float) for one in known)
-        return len(limits) == 2 and are_numbers and limits[0] <= known[-1] <= limits[1]
-
-    def example(self, name: str, setting: str = "") -> dict[str, Any]:
-        """Return the remedy of an error, and the value that it mentions."""
-        shown, value = (setting, {name: self.default}) if setting else (name, self.default)
-        return {"remedy": f"pass for example {{{shown}}}", shown: value}
 
 
 @dataclass(frozen=True)
@@ -170,8 +121,8 @@ def layer(
         compiles: Whether it compiles into one graph; `None` is `static`.
         exports: Whether `torch.export` takes it; `None` is `static`.
         options: Names of its options; `None` for all parameters with a default.
-        limits: Smallest and largest values of options; those of a float are excluded, unless one is
-            the default. Without them numbers are above 0. For a text its choices. An option whose
+        limits: Smallest and largest values of options, `None` for no largest one; those of a real
+            number are excluded, unless one is the default. For a text its choices. An option whose
             default is `None` can be `None`, or has the type of its limits.
 
     Example:
@@ -243,19 +194,10 @@ def _options(
     for unknown in [name for name in names if name not in defaults]:
         expected = f"options of {token} that its constructor has, with a default"
         raise HaarPoolError(expected, f"{unknown!r}", "add the parameter, or leave the option out")
-    for unknown in [name for name in limits if name not in names]:
-        expected = f"limits of options of {token}: {', '.join(names) or 'it has none'}"
-        raise HaarPoolError(expected, f"{unknown!r}", "rename it, or leave it out")
     for reserved in [name for name in names if name in RESERVED]:
         expected = f"options of {token} with names that build_model does not have"
         raise HaarPoolError(expected, f"{reserved!r}", "rename it, or leave it out of options=")
-    result = {name: Option(defaults[name], tuple(limits.get(name, ()))) for name in names}
-    for name, option in result.items():
-        if not option.is_consistent():
-            expected = f"limits of {token} with the default {name}={option.default!r} inside"
-            remedy = f'pass for example limits={{"{name}": (smallest, largest)}}'
-            raise HaarPoolError(expected, f"{option.limits}", remedy)
-    return result
+    return make_options(token, {name: defaults[name] for name in names}, limits)
 
 
 @contextmanager
