@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import inspect
 import re
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal, TypeVar, get_args
 
-from haarpool._modules import load_entry_points
+from haarpool._modules import load_entry_points, warning_instead
 from haarpool._validate import Option, choice, make_options
-from haarpool.errors import HaarPoolError, HaarPoolWarning
+from haarpool.errors import HaarPoolError
 from haarpool.nn.strings.sources import find_decorated, sources_with
 
 Kind = Literal["convolution", "join", "pooling", "readout", "linear"]
@@ -200,21 +198,11 @@ def _options(
     return make_options(token, {name: defaults[name] for name in names}, limits)
 
 
-@contextmanager
-def _warning_instead(subject: str) -> Iterator[None]:
-    """Turn whatever a file or package raises into a warning, so that other layers work."""
-    try:
-        yield
-    except Exception as error:
-        text = f"{subject} not loaded: {type(error).__name__}: {error}"
-        warnings.warn(text, HaarPoolWarning, stacklevel=2)
-
-
 @cache
 def _read_folder() -> None:
     """Register the layers of the folder; files that say all in literals are not imported."""
     for module, source in sources_with("layer", LAYERS):
-        with _warning_instead(f"{module} was"):
+        with warning_instead(module):
             try:
                 found = list(find_decorated(source, layer))
             except (TypeError, ValueError):  # no literals
@@ -223,7 +211,7 @@ def _read_folder() -> None:
             for cls in found:
                 known, home = _LAYERS.get(cls.said["token"]), f"{module}:{cls.name}"
                 if not (known and known.home == home):  # else its module is imported
-                    with _warning_instead(f"{home} was"):
+                    with warning_instead(home):
                         _add(home, cls.doc, cls.defaults, None, **cls.said)
 
 
@@ -265,7 +253,7 @@ def _network_homes() -> dict[str, str]:
     """Return the module of each network of the folder."""
     homes: dict[str, str] = {}
     for module, source in sources_with("network", NETWORKS):
-        with _warning_instead(f"{module} was"):
+        with warning_instead(module):
             try:
                 homes |= {cls.said["name"]: module for cls in find_decorated(source, network)}
             except (TypeError, ValueError):
