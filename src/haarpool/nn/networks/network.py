@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from torch_geometric.transforms import BaseTransform
 
 from haarpool._types import Domain
 from haarpool._validate import whole_number
-from haarpool.data import AddHaarChain
+from haarpool.data import AddHaarChain, ChainArguments
 from haarpool.errors import HaarPoolError
 from haarpool.nn.inputs import Tensors, check_columns, check_signal, missing_features, num_graphs
 from haarpool.nn.networks.standardize import Standardize, fit_standardize
@@ -94,7 +94,7 @@ class Network(torch.nn.Module):
         """Reset the weights of all layers."""
         _reset_parts(self)
 
-    def transform(self, **parameters: Any) -> BaseTransform | None:
+    def transform(self, **parameters: Unpack[ChainArguments]) -> BaseTransform | None:
         """Return the transform that adds to a graph what this network reads, or `None`.
 
         Args:
@@ -109,9 +109,8 @@ class Network(torch.nn.Module):
                 ", ".join(sorted(fixed)),
                 "leave them out, or make the AddHaarChain yourself",
             )
-        if parameters.get("chain") is None:
-            parameters = self.chain_parameters | parameters
-        return self._add_chain(**parameters)
+        fixed_by_network = self.chain_parameters if parameters.get("chain") is None else {}
+        return self._add_chain(**fixed_by_network, **parameters)
 
     def fit_inputs(self, batches: Iterable[Any]) -> None:
         """Compute mean and standard deviation of the columns that are standardised.
