@@ -154,7 +154,8 @@ class Option(NamedTuple):
         if isinstance(limits[0], str):
             return default is None or default in limits
         low, high = limits if len(limits) == 2 else (None, None)
-        known = [low, low if default is None else default, INFINITY if high is None else high]
+        high = INFINITY if high is None else high
+        known: list[Any] = [low, low if default is None else default, high]
         return all(isinstance(one, int | float) for one in known) and known == sorted(known)
 
     def example(self, name: str) -> dict[str, Any]:
