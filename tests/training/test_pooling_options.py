@@ -33,8 +33,8 @@ def test_options_reach_the_network_and_its_predictions(workplace):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"arch": ARCH, "pooling": {"clusters": 3}}, "among num_clusters, relaxed"),
-        ({"arch": ARCH, "pooling": ["ratio"]}, "among num_clusters, relaxed"),
+        ({"arch": ARCH, "pooling": {"clusters": 3}}, "among num_clusters, cluster_ratio, relaxed"),
+        ({"arch": ARCH, "pooling": ["ratio"]}, "among num_clusters, cluster_ratio, relaxed"),
         ({"arch": ARCH, "pooling": {"ratio": 0.5}}, "got 'ratio'; pass for example"),
         (
             {"arch": "GC8-HP-FC8", "pooling": {"ratio": 0.5}},
@@ -52,7 +52,7 @@ def test_wrong_options(settings, words):
 
 
 ALL = "GC8-EIG-GC8-SP-DP-LAP-SORT-FC8"
-NAMES = "num_modes, ratio, num_clusters, relaxed, distance, sorted_nodes, cluster_ratio"
+NAMES = "num_modes, ratio, num_clusters, cluster_ratio, relaxed, distance, sorted_nodes"
 AMONG = f"expected --pooling options among {NAMES}"
 EXAMPLE = "pass for example --pooling ratio=0.5"
 

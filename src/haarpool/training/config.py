@@ -29,8 +29,8 @@ class RunConfig:
     Attributes:
         arch: Architecture of the network, see `Architecture` and `HaarNet`.
         features: Node features that the network reads, see `Encoding`.
-        domain: Domain of the pooled features, see `HaarPooling`; `None` becomes "vertex" for
-            `haarnet`, and "haar" for other architectures.
+        domain: Domain of the pooled features, see `HaarPooling`; `None` is that of the network,
+            "haar" for an architecture of layers and "vertex" for `haarnet` and `haarsum`.
         dropout: Dropout probability in [0, 1), see `build_model`.
         width: Width of layers that name none.
         tied: Which convolutions share weights, see `build_model`.
@@ -71,7 +71,7 @@ class RunConfig:
     """
 
     arch: str = setting(
-        "GC64-HP-FC64", "network: an architecture of layers, haarnet, haarsum", metavar="STRING"
+        "GC64-HP-FC64", "network: an architecture of layers, or a name as haarnet", metavar="STRING"
     )
     features: str = setting(
         "auto",
@@ -81,7 +81,7 @@ class RunConfig:
     )
     domain: Domain | None = setting(
         None,
-        "domain of pooled features (default: vertex for haarnet, else haar)",
+        "domain of pooled features (default: haar for an architecture of layers)",
         choices=("haar", "vertex"),
     )
     dropout: float = setting(0.5, "dropout probability", metavar="P")

@@ -24,8 +24,6 @@ from haarpool.nn.strings.registry import (
 
 DEFAULT_WIDTH = 64  # of layers that name none
 MAX_WIDTH = 2**16
-# Share of the clusters that the next layer with the option `num_clusters` has.
-CLUSTER_RATIO = Option(0.5, (0, 1))
 
 
 class UnknownTokenError(HaarPoolError):
@@ -282,10 +280,7 @@ class Architecture(AnyArchitecture):
         return SequentialNetwork(self, in_channels, out_channels, **settings)
 
     def _all_options(self) -> list[tuple[str, Option]]:
-        pairs = [pair for block in self.blocks for pair in block.layer.options.items()]
-        result = [(name, option) for name, option in pairs if name != "domain"]  # a setting
-        shrinks = any(name == "num_clusters" for name, _ in result)
-        return [*result, ("cluster_ratio", CLUSTER_RATIO)] if shrinks else result
+        return [pair for block in self.blocks for pair in block.layer.user_options.items()]
 
     def __str__(self) -> str:
         return "-".join(map(str, self.blocks))

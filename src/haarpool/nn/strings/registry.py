@@ -30,6 +30,8 @@ RESERVED = (
     "arch", "in_channels", "out_channels", "edge_channels", "task", "tied", "dropout", "width",
     "standardize", "standardize_edges", "cluster_ratio",
 )  # fmt: skip
+# Share of the clusters that the next layer with the option `num_clusters` has.
+CLUSTER_RATIO = Option(0.5, (0, 1))
 
 Class = TypeVar("Class", bound=type)
 
@@ -67,6 +69,22 @@ class Layer:
     def takes_width(self) -> bool:
         """Whether a width and a repeat may stand beside its token."""
         return self.kind in ("convolution", "linear")
+
+    @property
+    def user_options(self) -> dict[str, Option]:
+        """The options that users set: `domain` is that of the network."""
+        shrinks = {"cluster_ratio": CLUSTER_RATIO} if "num_clusters" in self.options else {}
+        return {name: one for name, one in self.options.items() if name != "domain"} | shrinks
+
+    def options_of_next(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the options of the layers after it: a number of clusters shrinks."""
+        if "num_clusters" not in self.options:
+            return options
+        before = options.get("num_clusters", self.options["num_clusters"].default)
+        share = options.get("cluster_ratio", CLUSTER_RATIO.default)
+        return (
+            options if before is None else options | {"num_clusters": max(1, int(before * share))}
+        )
 
     def load(self) -> Any:
         """Return its class."""
