@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, TypedDict, Unpack
 
 import torch
 from torch import Tensor
@@ -20,6 +20,16 @@ from haarpool.nn.strings.architecture import AnyArchitecture, choose_domain
 from haarpool.tasks import find_task
 
 MAX_WEIGHTS = 2**30  # with gradients and the state of Adam they take 16 GB
+
+
+class NetworkSettings(TypedDict, total=False):
+    """Keyword arguments of `Network`."""
+
+    edge_channels: int
+    domain: Domain | None
+    task: str
+    standardize: Sequence[int]
+    standardize_edges: Sequence[int]
 
 
 class Network(torch.nn.Module):
