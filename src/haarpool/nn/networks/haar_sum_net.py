@@ -68,7 +68,7 @@ class HaarSumNet(LevelNetwork):
         coarse_depth: int = HaarSumArchitecture.coarse_depth,
         **settings: Unpack[NetworkSettings],
     ) -> None:
-        settings.setdefault("task", "regression")
+        settings = NetworkSettings(task="regression") | settings
         arch = HaarSumArchitecture(width, depth, levels, coarse_depth)
         super().__init__(arch, in_channels, out_channels, **settings)
         depths = [depth, *[coarse_depth] * levels]  # number of convolutions of each level
