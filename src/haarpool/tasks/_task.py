@@ -65,6 +65,7 @@ class Task(str):
             they see them as they are.
         reads_classes: Labels are classes, not values.
         has_targets: Several targets have labels of their own.
+        classes: Names of the classes of labels in arrays; by default those that occur.
         of_several: Name of the task that several targets of this kind are, if it is another one.
         dtype: Type of the labels in a minibatch.
         is_linear: Outputs are the targets but for their scale, so that a linear fit is a start.
@@ -78,6 +79,7 @@ class Task(str):
     scale: ClassVar[type[Scale] | None] = None
     reads_classes: ClassVar[bool] = False
     has_targets: ClassVar[bool] = True
+    classes: ClassVar[tuple[str, ...]] = ()
     of_several: ClassVar[str] = ""
     dtype: ClassVar[type[np.generic]] = np.float32
     is_linear: ClassVar[bool] = False

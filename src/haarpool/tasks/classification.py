@@ -182,7 +182,7 @@ class Classification(Task):
         self, target: NDArray[Any], prediction: NDArray[Any], names: Names, repeats: int
     ) -> Figure:
         """Return the confusion matrix of the test parts of all repeats together."""
-        size, known = len(names.classes), target >= 0
+        size, known = len(names.classes), self.known(target)
         if size > MAX_CLASSES:
             return Figure(f"{size} classes are too many for a confusion matrix.")
         counts = np.zeros((size, size), np.int64)
