@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -362,6 +362,10 @@ class Task(str):
         """
         value = self.main_score(predicted, targets, names)
         return -value if self.scores[0].lower_is_better else value
+
+    def predicts_one_class(self, scores: Mapping[str, float]) -> bool:
+        """Return whether scores are those of a network that predicts one class for all graphs."""
+        return False
 
     # ------------------------------------------------------------------ tables and estimators
 

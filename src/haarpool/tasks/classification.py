@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -140,6 +141,19 @@ class Classification(Task):
         """Return the probabilities and the classes, as one column."""
         known = self.known(targets)
         return [(predicted[known], targets[known])]
+
+    def predicts_one_class(self, scores: Mapping[str, float]) -> bool:
+        """Return whether scores are those of one class.
+
+        Only this class has a recall, 1, and an F1, 2a / (1 + a) with its share a of the graphs,
+        which is the accuracy; both are divided by the number of classes.
+        """
+        share, recall, f1 = (scores.get(one.name) for one in (ACCURACY, BALANCED_ACCURACY, F1))
+        if share is None or f1 is None or recall is None or not 0 < recall <= 1 / 2:
+            return False
+        num_classes = round(1 / recall)
+        expected = 2 * share / (1 + share) / num_classes
+        return math.isclose(recall * num_classes, 1) and math.isclose(f1, expected)
 
     def prediction_columns(self, names: Names) -> list[str]:
         """Return a column for the class, and one for each probability."""
