@@ -92,6 +92,7 @@ def new_line(trial: Trial, device: str) -> Line:
     return {
         "schema": SCHEMA, "dataset": cell.dataset, "data_hash": None, "method": cell.method,
         "protocol": cell.protocol, "seed": trial.seed, "status": "failed", "reason": None,
+        "problem": None, "task": None,
         "metric": None, "value": None, "validation": None, "epoch": None, "split_hash": None,
         "chain_hash": None, "seconds": None, "config": cell.learner.config(cell),
         "versions": _versions(cell.learner), "device": device,

@@ -31,8 +31,8 @@ def read_graphs(
     """Read the graphs of a dataset with their features and labels.
 
     Args:
-        source: A name, as `haarpool info` lists them, or the path of a file or folder in one of the
-            formats that `haarpool info --help` lists.
+        source: A name, as `known_datasets` lists them, or the path of a file or folder that one of
+            the `haarpool.datasets.readers` reads.
         root: Folder that holds datasets; `find_dataset` says where else they are searched.
         task: What is predicted, one of `haarpool.tasks.task_names()`; by default what the labels
             look like. For several targets "classification" is "multilabel".
