@@ -190,7 +190,7 @@ def setting(default: Any, help: str, **shell: Any) -> Any:  # noqa: A002
     Args:
         default: Default value of the field.
         help: Help text of the argument.
-        **shell: `flag` (if the argument is not named like the field), `metavar`, `choices`, and
-            `type` (if it is not the type of the default); `limits` of its values, see `Option`.
+        **shell: `metavar`, `choices`, and `type` (if it is not the type of the default); `limits`
+            of its values, see `Option`.
     """
     return field(default=default, metadata={"help": help, **shell})

@@ -91,7 +91,7 @@ class RunConfig:
     )
     pooling: Mapping[str, Any] | None = setting(
         None,
-        "options of layers, as in haarpool methods --layers: ratio=0.8,num_clusters=8",
+        "options of layers, such as ratio=0.8,num_clusters=8",
         metavar="NAME=VALUE[,...]",
     )
     chain: Mapping[str, Any] = field(default_factory=dict)

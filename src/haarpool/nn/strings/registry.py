@@ -110,7 +110,7 @@ def layer(
     """Return a class decorator that registers a layer for architecture strings.
 
     The first line of the docstring says what the layer is, and parameters of the constructor with a
-    default are its options: `build_model(..., ratio=0.8)`, `--pooling ratio=0.8`. An option
+    default are its options: `build_model(..., ratio=0.8)`. An option
     `domain` is that of the network, and `num_clusters` shrinks from layer to layer, see
     `build_model`. By kind, the class is made and called as
 
@@ -250,7 +250,7 @@ def find_layer(token: str) -> Layer | None:
 
 
 def network(name: str) -> Callable[[Class], Class]:
-    """Return a class decorator that registers an architecture: `--arch name:size=number,...`.
+    """Return a class decorator that registers an architecture: `name:size=number,...`.
 
     Args:
         name: Lower-case letters.
