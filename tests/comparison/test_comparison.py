@@ -16,6 +16,7 @@ from haarpool.comparison.methods import default_methods, find_method
 from haarpool.comparison.table import Cell, Row, Table
 from haarpool.datasets import read_graphs
 from haarpool.nn.strings.registry import registered_layers
+from helpers.errors import error_with
 
 FAST = {"epochs": 1, "width": 4}
 TWO = ["GC4-SUM-FC4", "GC4-HP-FC4"]
@@ -135,7 +136,8 @@ def test_the_config_of_a_run_is_a_method(tmp_path):
         ({"methods": ["none.json"]}, "a JSON file with settings of a run"),
         ({"repeats": 0}, "repeats in 1..1000"),
         ({"settings": {"epoch": 3}}, "settings of RunConfig"),
-        ({"settings": {"epochs": 0}}, "epochs >= 1"),
+        ({"settings": {"epochs": 0}}, "epochs of settings >= 1"),
+        ({"settings": {"lr": 0}}, 'pass for example settings={"lr": 0.001}'),
         ({"split": "halves"}, "stratified, random"),
         ({"n_jobs": 0}, "n_jobs"),
         ({"device": "tpu"}, "device of this machine"),
@@ -147,6 +149,20 @@ def test_errors_come_before_the_work(changes, words, tmp_path):
         hp.compare("rings", **options)
     assert words in str(error.value)
     assert not (tmp_path / LINES / "rings.jsonl").exists()
+
+
+def test_errors_of_reading_say_what_compare_takes(tmp_path, monkeypatch):
+    monkeypatch.delenv("HAARPOOL_DATA", raising=False)
+    path, read = tmp_path / "file.csv", "pass haarpool.datasets.read_graphs(..., "
+    path.write_text("molecule,label\nC,0\n")
+    with error_with(f'{read}root="DIR") or set HAARPOOL_DATA'):
+        hp.compare("NOPE")
+    with error_with("expected smiles as a column", f'{read}smiles="COLUMN")'):
+        hp.compare(path)
+    with error_with("at least two classes in graphs", f'{read}task="regression")'):
+        hp.compare(paths(), ["a"] * 12)
+    with error_with("labels of the graphs of graphs, got none; pass y"):
+        hp.compare(paths())
 
 
 def test_a_method_that_does_not_fit_the_data_fails_alone(tmp_path):

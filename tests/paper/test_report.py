@@ -68,15 +68,20 @@ def test_missing_failed_and_outdated_lines_are_named(folder):
     assert "different machines" not in text
 
 
-def test_failures_are_told_once_if_only_numbers_differ(folder):
+def test_failures_with_the_same_problem_are_told_once(folder):
     results = ResultLines(folder, "table1")
     for seed in (3, 4, 6):
         reason = f"got nan in step {1.5 * 300**seed:,}" if seed < 6 else "out of memory"
-        results.append(line("NCI1", "gpool", seed, None, status="failed", reason=reason))
+        problem = {"problem": "a finite loss"} if seed < 6 else {}
+        results.append(line("NCI1", "gpool", seed, None, status="failed", reason=reason, **problem))
+    for seed in (0, 1):  # of earlier versions
+        reason = f"HaarPoolError: expected a finite loss, got nan in step {seed}; train again"
+        results.append(line("NCI1", "sortpool", seed, None, status="failed", reason=reason))
     text = write_report(folder)[0].read_text()
     assert "- NCI1, gPool, random, splits 0, 6 failed, the first one: out of memory\n" in text
     first = "the first one: got nan in step 40,500,000.0\n"
     assert f"- NCI1, gPool, random, splits 3, 4 failed, {first}" in text
+    assert "- NCI1, SortPool, random, splits 0, 1 failed, the first one: HaarPoolError" in text
 
 
 @pytest.mark.parametrize("num_classes", [2, 3])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,9 +32,9 @@ from haarpool.comparison.table import REPEATS, Cell, Row, Table
 from haarpool.comparison.trials import SCHEMA, data_hash
 from haarpool.datasets import as_graphs
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import with_labels
+from haarpool.datasets.reading import labelled_graphs, words_of_graphs
 from haarpool.datasets.splits import check_rule, default_rule
-from haarpool.errors import HaarPoolError
+from haarpool.errors import HaarPoolError, errors_in_words, python_words
 from haarpool.training.config import RunConfig
 from haarpool.training.run import check_labels
 from haarpool.training.run_folder import LOCK
@@ -190,12 +192,19 @@ def compare(
         >>> len(result.rows())
         2
     """
-    datasets = _datasets(graphs, y)
-    table = make_table(datasets, methods, split, seed, settings)
-    if folder is None:
-        with TemporaryDirectory() as temporary:
-            return _run(table, datasets, Path(temporary), repeats, n_jobs, device, progress, show)
-    return _run(table, datasets, Path(folder), repeats, n_jobs, device, progress, show, retry=retry)
+    with errors_in_words(_words), ExitStack() as stack:
+        datasets = _datasets(graphs, y)
+        table = make_table(datasets, methods, split, seed, settings)
+        path = Path(folder or stack.enter_context(TemporaryDirectory()))
+        return _run(table, datasets, path, repeats, n_jobs, device, progress, show, retry=retry)
+
+
+def _words(name: str, value: Any = ...) -> str:
+    """Return a parameter as `compare` writes it: settings of a run are entries of `settings`."""
+    is_setting = name.partition(".")[0] in {one.name for one in fields(RunConfig)}
+    if is_setting and name not in signature(compare).parameters:
+        return python_words(f"settings.{name}", value)
+    return words_of_graphs(name, value)
 
 
 def _run(
@@ -278,8 +287,7 @@ def _datasets(graphs: Any, y: Any) -> dict[str, Graphs]:
             raise HaarPoolError(expected, "y", remedy)
         datasets = {str(name): as_graphs(one) for name, one in graphs.items()}
     else:
-        one = as_graphs(graphs, labels=y is None)
-        one = one if y is None else with_labels(one, y)[0]
+        one, _ = labelled_graphs(graphs, y)
         datasets = {one.name: one}
     for one in datasets.values():
         check_labels(one)

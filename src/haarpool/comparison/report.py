@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from haarpool.comparison.learners import Line
 from haarpool.comparison.lines import current_lines, is_good
 from haarpool.comparison.statistics import Estimate, estimate, paired_difference
 from haarpool.comparison.table import REPEATS, Cell, Row, Table
-from haarpool.tasks import Score, find_score
+from haarpool.tasks import Score, find_score, find_task, is_registered, task_names
 
 
 class Units(NamedTuple):
@@ -223,14 +222,16 @@ class TableReport:
             yield f"Lines of other settings, or replaced by later ones, left out: {self.outdated}."
 
     def failures(self, cell: Cell, lines: Iterable[Line]) -> Iterator[str]:
-        """Yield the splits that failed; those whose reasons differ by numbers alone together."""
+        """Yield the splits that failed, those with the same problem together."""
         failed: dict[str, list[Line]] = defaultdict(list)
         for line in lines:
             if not is_good(line):
-                failed[re.sub(r"\d[\d.,]*", "", str(line.get("reason")))].append(line)
-        for same in failed.values():
-            first = ", the first one" if len(same) > 1 else ""
-            yield f"{self.name(cell)}, {_splits(same)} failed{first}: {same[0].get('reason')}"
+                # Lines of earlier versions have only the whole reason.
+                same = line.get("problem") or str(line.get("reason")).partition(", got ")[0]
+                failed[same].append(line)
+        for those in failed.values():
+            first = ", the first one" if len(those) > 1 else ""
+            yield f"{self.name(cell)}, {_splits(those)} failed{first}: {those[0].get('reason')}"
 
     def name(self, cell: Cell) -> str:
         """Return the name of a cell for readers."""
@@ -251,17 +252,8 @@ def _splits(lines: Sequence[Line]) -> str:
 
 
 def predicts_one_class(line: Line) -> bool:
-    """Return whether a classifier predicts one class.
-
-    Then only this class has a recall, 1, and an F1, 2a / (1 + a) with its share a of the graphs,
-    which is the accuracy; both are divided by the number of classes.
-    """
+    """Return whether a network predicts one class for all test graphs."""
     scores = line.get("scores", {}).get("test", {})
-    if None in map(scores.get, ("accuracy", "balanced_accuracy", "f1")):
-        return False
-    share, recall = scores["accuracy"], scores["balanced_accuracy"]
-    if not 0 < recall <= 1 / 2:
-        return False
-    num_classes = round(1 / recall)
-    f1 = 2 * share / (1 + share) / num_classes
-    return math.isclose(recall * num_classes, 1) and math.isclose(scores["f1"], f1)
+    # Lines of earlier versions do not name their task.
+    names = filter(is_registered, [line["task"]] if line.get("task") else task_names())
+    return any(find_task(name).predicts_one_class(scores) for name in names)

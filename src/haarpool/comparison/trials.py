@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 import haarpool
-from haarpool._versions import find_versions
+from haarpool._versions import TRIAL, find_versions
 from haarpool.comparison.checkpoints import open_checkpoints
 from haarpool.comparison.learners import Learner, Line
 from haarpool.comparison.table import Cell, Trial
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split, make_splits, num_folds
+from haarpool.errors import HaarPoolError
 from haarpool.training.devices import num_threads
 
 SCHEMA = 1  # version of the lines
-_PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "grakel")
 
 Load = Callable[[str], Graphs]  # reads a dataset by its name
 
@@ -48,8 +49,9 @@ class TrialRunner:
         cell, start, line = trial.cell, time.perf_counter(), new_line(trial, self.device)
         try:
             graphs, line["data_hash"] = self._read(cell.dataset)
+            line["task"] = graphs.task
         except Exception as error:  # the other trials still run
-            return line | {"reason": describe(error)}
+            return line | failure(error)
         identity = [cell.key, trial.seed, line["config"], line["versions"], self.device]
         identity.append(line["data_hash"])
         with open_checkpoints(self.results, identity) as checkpoints, num_threads(1):
@@ -65,7 +67,7 @@ class TrialRunner:
                 else:
                     line["reason"] = f"{line['metric']} of the test part is {line['value']}"
             except Exception as error:
-                line["reason"] = describe(error)
+                line |= failure(error)
         line["seconds"] = round(time.perf_counter() - start, 2)
         return line
 
@@ -89,16 +91,22 @@ def new_line(trial: Trial, device: str) -> Line:
     return {
         "schema": SCHEMA, "dataset": cell.dataset, "data_hash": None, "method": cell.method,
         "protocol": cell.protocol, "seed": trial.seed, "status": "failed", "reason": None,
+        "problem": None, "task": None,
         "metric": None, "value": None, "validation": None, "epoch": None, "split_hash": None,
         "chain_hash": None, "seconds": None, "config": cell.learner.config(cell),
         "versions": _versions(cell.learner), "device": device,
     }  # fmt: skip
 
 
-def describe(error: Exception) -> str:
-    """Return an error in one line."""
+def failure(error: Exception) -> Line:
+    """Return what a line says about an error: a text, and what it has in common with others."""
     text = " ".join(str(error).split())[:300]
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    kind = type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    problem = f"{kind} in {frames[-1].name}" if frames else kind
+    if isinstance(error, HaarPoolError):  # what was passed may differ
+        problem = f"expected {error.expected}; {error.remedy}"
+    return {"reason": f"{kind}: {text}" if text else kind, "problem": problem}
 
 
 def data_hash(graphs: Graphs) -> str:
@@ -109,7 +117,7 @@ def data_hash(graphs: Graphs) -> str:
 @cache
 def _versions(learner: type[Learner]) -> dict[str, str]:
     """Return the versions of everything that the numbers depend on, and a hash of the source."""
-    found = find_versions(*_PACKAGES)
+    found = find_versions(*TRIAL)
     names = {haarpool.__name__, learner.__module__.partition(".")[0]}
     folders = [Path(str(sys.modules[name].__file__)).parent for name in sorted(names)]
     return {name: one for name, one in found.items() if one} | {"source": source_digest(*folders)}

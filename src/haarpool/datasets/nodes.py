@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import array_classes, default_names
+from haarpool.datasets.labels import default_names
 from haarpool.errors import HaarPoolError
-from haarpool.tasks import find_task, infer_task
+from haarpool.tasks import MISSING, find_task, infer_task
 
 MASKS = {"train": "train_mask", "validation": "val_mask", "test": "test_mask"}
 
@@ -44,14 +44,24 @@ def node_label_fields(
         if num_targets > 1:
             got = f"{num_targets} targets"
             raise HaarPoolError("one target for {task}", got, "leave {task} out", task=task)
-        numbers, classes, _ = array_classes(columns[:, 0])
-        return kind.label_fields(numbers, classes)
+        return kind.label_fields(*_classes(columns[:, 0]))
     if columns.dtype.kind not in "biuf":
         got = f"{columns.dtype} in y"
         raise HaarPoolError("numbers as labels for {task}", got, "leave {task} out", task=str(kind))
     return kind.label_fields(
         columns.astype(np.float64), targets=names or default_names(num_targets)
     )
+
+
+def _classes(labels: NDArray[Any]) -> tuple[Ints, tuple[str, ...]]:
+    """Return the class of each label, -1 for a missing one, and the names of the classes."""
+    known = labels == labels  # NaN differs from itself
+    if labels.dtype.kind == "O":
+        known &= np.array([label is not None for label in labels.tolist()], bool)
+    values, numbers = np.unique(labels[known], return_inverse=True)
+    targets = np.full(len(labels), MISSING)
+    targets[known] = numbers
+    return targets, tuple(map(str, values.tolist()))
 
 
 def graphs_of_arrays(
