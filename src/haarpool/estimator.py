@@ -84,8 +84,20 @@ class _RegressorParameters(_Parameters):
     task: str = "regression"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class _NodeClassifierParameters(_Parameters):
+    arch: str = "haarunet"
+    task: str = "node_classification"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _NodeRegressorParameters(_Parameters):
+    arch: str = "haarunet"
+    task: str = "node_regression"
+
+
 class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """The common part of both estimators."""
+    """The common part of all estimators."""
 
     task: str
     _model: TrainedModel | None = None
@@ -96,8 +108,8 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         A random part of the graphs, of each class, is not trained on (`validation`).
 
         Args:
-            graphs: A list of PyG `Data`, a PyG dataset, `Graphs`, or what `haarpool train` takes: a
-                name, a folder in TU layout, a .csv or .pt file.
+            graphs: A PyG `Data` or a list of them, a PyG dataset, `Graphs`, or what `haarpool train`
+                takes: a name, a folder in TU layout, a .csv, .npz or .pt file.
             y: Labels instead of those of the graphs: (G,), or (G, T) for several targets. For a
                 classifier these have the classes 0 and 1; other classes are booleans, numbers or
                 text, and `predict` returns them in the same dtype. None and NaN are missing labels.
@@ -122,8 +134,14 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
     def _check_task(self) -> None:
         """Raise an error if the task is that of another estimator."""
         task = find_task(self.task)
-        if task is None or not isinstance(self, _estimator_of(task)):
+        if (
+            task is None
+            or not isinstance(self, _estimator_of(task))
+            or (not task.of_nodes and isinstance(self, HaarNodeClassifier | HaarNodeRegressor))
+        ):
             kind = "classes" if isinstance(self, HaarClassifier) else "values"
+            if isinstance(self, HaarNodeClassifier | HaarNodeRegressor):
+                kind += " of nodes"
             remedy = "choose one of `haarpool.tasks.task_names()`"
             if task is not None:
                 remedy = f"use {_estimator_of(task).__name__}"
@@ -322,7 +340,48 @@ class HaarRegressor(RegressorMixin, _RegressorParameters, _Estimator):  # type: 
         return self._score(graphs, y)
 
 
+class HaarNodeClassifier(_NodeClassifierParameters, HaarClassifier):
+    """Classify the nodes of graphs with a `HaarUNet`.
+
+    `y` is (N,) for the N nodes of all graphs, graph by graph, or (S, N) for S signals on one graph;
+    NaN is a missing label. All that is predicted has these rows. Of a single graph, nodes are held
+    out, or those of `val_mask`; else graphs are. Parameters are as in `HaarClassifier`.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> path = torch.stack([torch.arange(29), torch.arange(1, 30)])
+        >>> halves = (torch.arange(30) < 15).long()
+        >>> data = Data(x=halves[:, None] + 0.1 * torch.randn(30, 1), y=halves,
+        ...             edge_index=torch.cat([path, path.flip(0)], 1))
+        >>> model = HaarNodeClassifier(epochs=10, lr=0.01).fit(data)
+        >>> model.predict(data).shape, model.predict_proba(data).shape
+        ((30,), (30, 2))
+    """
+
+
+class HaarNodeRegressor(_NodeRegressorParameters, HaarRegressor):
+    """Predict values at the nodes of graphs with a `HaarUNet`: one target, or several.
+
+    `y` is (N,) or (N, T) for the N nodes of all graphs, graph by graph, or (S, N) or (S, N, T) for
+    S signals on one graph, whose `x` is (S, N, d); NaN is a missing label. `predict` returns the
+    rows of all nodes, signal by signal. Parameters are as in `HaarClassifier`.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> ring = torch.stack([torch.arange(12), (torch.arange(12) + 1) % 12])
+        >>> x = torch.randn(40, 12, 1)
+        >>> data = Data(x=x, y=x.roll(1, 1)[..., 0] + x.roll(-1, 1)[..., 0], num_nodes=12,
+        ...             edge_index=torch.cat([ring, ring.flip(0)], 1))
+        >>> HaarNodeRegressor(epochs=10).fit(data).predict(data).shape
+        (480,)
+    """
+
+
 def _estimator_of(task: Task) -> type[HaarClassifier | HaarRegressor]:
+    if task.of_nodes:
+        return HaarNodeClassifier if task.reads_classes else HaarNodeRegressor
     return HaarClassifier if task.reads_classes else HaarRegressor
 
 

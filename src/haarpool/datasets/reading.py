@@ -12,6 +12,7 @@ from haarpool.datasets.checks import check_graphs
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import check_classes, with_labels, with_task
 from haarpool.datasets.locations import Found, Source, find_here, find_source
+from haarpool.datasets.nodes import with_node_labels
 from haarpool.datasets.readers.registry import readers
 from haarpool.errors import HaarPoolError, python_words
 from haarpool.tasks import Task, find_task
@@ -118,8 +119,8 @@ def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> G
     """Convert graphs in any form.
 
     Args:
-        graphs: `Graphs`, a source of `read_graphs`, a list of PyG `Data`, a PyG dataset, or a list
-            of other objects that a reader converts. The labels of a CSV file are the only column
+        graphs: `Graphs`, a source of `read_graphs`, a PyG `Data` or a list of them, a PyG dataset,
+            or a list of other objects that a reader converts. The labels of a CSV file are the only column
             besides SMILES; none if there are several.
         task: The task of a list with labels, or of a CSV file; by default what the labels look
             like.
@@ -136,6 +137,8 @@ def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> G
         if columns and len(columns) == 1:
             return _read(graphs, task=task, targets=columns)
         return _read(graphs, labels=labels)
+    if hasattr(graphs, "edge_index") and not hasattr(graphs, "__getitems__"):  # a single graph
+        graphs = [graphs]
     kinds = " or ".join(one.objects for one in readers() if one.objects)
     try:
         objects = list(graphs)
@@ -170,6 +173,8 @@ def labelled_graphs(
     # Labels that look like values are no classes, unless a task of classes is chosen.
     asked = None if task is None or task.of_several else task
     graphs = as_graphs(graphs, asked, labels=y is None)
+    if y is not None and task is not None and task.of_nodes:
+        return with_node_labels(graphs, y, task)
     if y is not None:
         return with_labels(graphs, y, task)
     if not graphs.is_labelled.any():
