@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from functools import partial
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import sklearn.exceptions
@@ -100,6 +100,7 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
     """The common part of all estimators."""
 
     task: str
+    _of_nodes: ClassVar[bool] = False
     _model: TrainedModel | None = None
 
     def fit(self, graphs: Any, y: Any = None) -> Self:
@@ -108,8 +109,8 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         A random part of the graphs, of each class, is not trained on (`validation`).
 
         Args:
-            graphs: A PyG `Data` or a list of them, a PyG dataset, `Graphs`, or what `haarpool train`
-                takes: a name, a folder in TU layout, a .csv, .npz or .pt file.
+            graphs: A PyG `Data` or a list of them, a PyG dataset, `Graphs`, or what
+                `haarpool train` takes: a name, a folder in TU layout, a .csv, .npz or .pt file.
             y: Labels instead of those of the graphs: (G,), or (G, T) for several targets. For a
                 classifier these have the classes 0 and 1; other classes are booleans, numbers or
                 text, and `predict` returns them in the same dtype. None and NaN are missing labels.
@@ -134,14 +135,10 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
     def _check_task(self) -> None:
         """Raise an error if the task is that of another estimator."""
         task = find_task(self.task)
-        if (
-            task is None
-            or not isinstance(self, _estimator_of(task))
-            or (not task.of_nodes and isinstance(self, HaarNodeClassifier | HaarNodeRegressor))
-        ):
+        is_mine = task is not None and isinstance(self, _estimator_of(task))
+        if task is None or not is_mine or task.of_nodes != self._of_nodes:
             kind = "classes" if isinstance(self, HaarClassifier) else "values"
-            if isinstance(self, HaarNodeClassifier | HaarNodeRegressor):
-                kind += " of nodes"
+            kind += " of nodes" * self._of_nodes
             remedy = "choose one of `haarpool.tasks.task_names()`"
             if task is not None:
                 remedy = f"use {_estimator_of(task).__name__}"
@@ -359,6 +356,8 @@ class HaarNodeClassifier(_NodeClassifierParameters, HaarClassifier):
         ((30,), (30, 2))
     """
 
+    _of_nodes = True
+
 
 class HaarNodeRegressor(_NodeRegressorParameters, HaarRegressor):
     """Predict values at the nodes of graphs with a `HaarUNet`: one target, or several.
@@ -377,6 +376,8 @@ class HaarNodeRegressor(_NodeRegressorParameters, HaarRegressor):
         >>> HaarNodeRegressor(epochs=10).fit(data).predict(data).shape
         (480,)
     """
+
+    _of_nodes = True
 
 
 def _estimator_of(task: Task) -> type[HaarClassifier | HaarRegressor]:

@@ -120,8 +120,8 @@ def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> G
 
     Args:
         graphs: `Graphs`, a source of `read_graphs`, a PyG `Data` or a list of them, a PyG dataset,
-            or a list of other objects that a reader converts. The labels of a CSV file are the only column
-            besides SMILES; none if there are several.
+            or a list of other objects that a reader converts. The labels of a CSV file are the only
+            column besides SMILES; none if there are several.
         task: The task of a list with labels, or of a CSV file; by default what the labels look
             like.
         labels: False leaves out the labels of these, so that they may be anything.
