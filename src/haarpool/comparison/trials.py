@@ -17,6 +17,7 @@ from haarpool.comparison.learners import Learner, Line
 from haarpool.comparison.table import Cell, Trial
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split, make_splits, num_folds
+from haarpool.errors import HaarPoolError, python_words
 from haarpool.training.devices import num_threads
 
 SCHEMA = 1  # version of the lines
@@ -36,10 +37,17 @@ class TrialRunner:
         device: Name of the device.
         results: Folder of results. A trial that was killed continues from its checkpoints there; by
             default there are none.
+        words: Writes parameters in the reasons of failed trials.
     """
 
-    def __init__(self, load: Load, device: str, results: Path | None = None) -> None:
-        self.load, self.device, self.results = load, device, results
+    def __init__(
+        self,
+        load: Load,
+        device: str,
+        results: Path | None = None,
+        words: Callable[..., str] = python_words,
+    ) -> None:
+        self.load, self.device, self.results, self.words = load, device, results, words
         self._dataset: tuple[str, Graphs, str] | None = None
         self._learner: tuple[Cell, Learner] | None = None
 
@@ -49,7 +57,7 @@ class TrialRunner:
         try:
             graphs, line["data_hash"] = self._read(cell.dataset)
         except Exception as error:  # the other trials still run
-            return line | {"reason": describe(error)}
+            return line | {"reason": describe(error, self.words)}
         identity = [cell.key, trial.seed, line["config"], line["versions"], self.device]
         identity.append(line["data_hash"])
         with open_checkpoints(self.results, identity) as checkpoints, num_threads(1):
@@ -65,7 +73,7 @@ class TrialRunner:
                 else:
                     line["reason"] = f"{line['metric']} of the test part is {line['value']}"
             except Exception as error:
-                line["reason"] = describe(error)
+                line["reason"] = describe(error, self.words)
         line["seconds"] = round(time.perf_counter() - start, 2)
         return line
 
@@ -95,9 +103,10 @@ def new_line(trial: Trial, device: str) -> Line:
     }  # fmt: skip
 
 
-def describe(error: Exception) -> str:
-    """Return an error in one line."""
-    text = " ".join(str(error).split())[:300]
+def describe(error: Exception, words: Callable[..., str]) -> str:
+    """Return an error in one line, with parameters as `words` writes them."""
+    text = error.in_words(words) if isinstance(error, HaarPoolError) else str(error)
+    text = " ".join(text.split())[:300]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
