@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from haarpool.comparison.checkpoints import Checkpoints
-from haarpool.comparison.learners import Learner, Line, NetworkLearner
+from haarpool.comparison.learners import Learner, Line
 from haarpool.comparison.table import Cell, Row
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split, num_folds
@@ -54,8 +54,7 @@ class Method(NamedTuple):
             rule: Split rule.
             common: Settings of all methods.
         """
-        learner: type[Learner] = NetworkLearner
-        settings = dict(self.settings)
+        folds, settings = num_folds(rule, graphs) or 1, dict(self.settings)
         if self.max_clusters:
             half = int(graphs.sizes.mean() / 2)
             settings["pooling"] = {"num_clusters": min(max(half, 2), self.max_clusters)}
@@ -63,12 +62,11 @@ class Method(NamedTuple):
             try:
                 settings = {**preset(self.preset, graphs.name), "threads": 1}
             except HaarPoolError:  # it fails in its lines
-                settings, learner = {"preset": self.preset}, WithoutPreset
+                settings = {"preset": self.preset, "seed": common.get("seed", 0)}
+                return Cell(dataset, self.row.name, rule, settings, WithoutPreset, folds)
         settings = {name: one for name, one in settings.items() if name != "split"} | dict(common)
-        if learner is NetworkLearner:
-            RunConfig(**settings)
-        folds = num_folds(rule, graphs) or 1
-        return Cell(dataset, self.row.name, rule, settings, learner, folds)
+        RunConfig(**settings)
+        return Cell(dataset, self.row.name, rule, settings, folds=folds)
 
 
 def default_methods() -> list[Method]:
