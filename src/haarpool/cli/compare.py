@@ -79,11 +79,10 @@ def run(arguments: Namespace) -> int:
 
 def words(name: str, value: Any = ...) -> str:
     """Return a parameter as the shell writes it, if this command has a flag for it."""
-    if name == "methods":
-        return "--method"
-    own = (*SETTINGS, "split", "seed", "repeats", "device", "root", "smiles", "targets", "task")
-    has_flag = name in (*own, "strict", "n_jobs", "source")
-    return shell_words(name, value) if has_flag else python_words(name, value)
+    given = ("split", "seed", "repeats", "n_jobs", "device", "source", "root", "smiles", "targets")
+    if name in (*SETTINGS, *given, "task", "strict"):
+        return shell_words(name, value)
+    return "--method" if name == "methods" else python_words(name, value)
 
 
 def _run(arguments: Namespace) -> int:
