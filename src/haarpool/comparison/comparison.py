@@ -24,7 +24,7 @@ from haarpool.comparison.conclusions import conclusions
 from haarpool.comparison.document import Grid, Part, to_html, write_document
 from haarpool.comparison.learners import Line
 from haarpool.comparison.lines import ResultLines, is_good, make_folder, refuse_other_files
-from haarpool.comparison.methods import default_methods, find_method, unique
+from haarpool.comparison.methods import default_methods, find_method, node_methods, unique
 from haarpool.comparison.picture import draw_intervals
 from haarpool.comparison.report import TableReport
 from haarpool.comparison.runner import run_table
@@ -312,7 +312,11 @@ def make_table(
     if split != "auto":
         check_rule(split)
     names = [methods] if isinstance(methods, str) else methods
-    chosen = default_methods() if names is None else unique([find_method(name) for name in names])
+    if names is None:
+        of_nodes = any(graphs.has_node_labels for graphs in datasets.values())
+        chosen = node_methods() if of_nodes else default_methods()
+    else:
+        chosen = unique([find_method(name) for name in names])
     if not chosen:
         raise HaarPoolError("at least one method", "none", "leave {methods} out", methods=...)
     _check_settings(settings or {})

@@ -90,6 +90,30 @@ def default_methods() -> list[Method]:
     return [*default, plain_method(), *map(plain_method, poolings)]
 
 
+def node_methods() -> list[Method]:
+    """Return what is compared by default on datasets with labels at nodes.
+
+    The default network, and its controls: random clusters, no pooling at several depths, and no
+    pooling with a node that all others are connected to.
+    """
+    rows = [
+        Row("haarunet", "HaarUNet", "The default network of haarpool for nodes."),
+        Row("haarunet-random", "HaarUNet, random clusters", "The same on random clusters."),
+        *(
+            Row(f"haarunet:depth={n},levels=0", f"flat, {n} layers", "The same convolutions alone.")
+            for n in (4, 8, 16)
+        ),
+        Row(
+            "haarunet:depth=8,levels=0,virtual_node=true",
+            "flat, 8 layers, virtual node",
+            "Each layer exchanges with the mean of all nodes.",
+        ),
+    ]
+    random = {"arch": "haarunet", "chain": {"method": "random"}}
+    own = [random if row.name == "haarunet-random" else {"arch": row.name} for row in rows]
+    return [Method(row, settings=COMMON | one) for row, one in zip(rows, own, strict=True)]
+
+
 def plain_method(token: str = "") -> Method:
     """Return the plain network, with a pooling between its convolutions or without.
 
@@ -134,7 +158,7 @@ def find_method(name: str) -> Method:
     plain, _, token = name.partition("-")
     if plain == PLAIN:
         return plain_method(token.upper())
-    for method in default_methods():
+    for method in [*default_methods(), *node_methods()]:
         if method.row.name == name:
             return method
     if name in PRESETS:
