@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 from torch.nn import LayerNorm, Linear, ModuleList
@@ -132,47 +132,52 @@ class HaarUNet(Network):
         self.check(data)
         x = self.standardize(data["x"])
         has_signals = x.ndim == 3
-        # Nodes first: so one pass over the edges serves all signals.
+        # Nodes first: then one pass over the edges serves all signals.
         x = self.embedding(x.movedim(0, 1) if has_signals else x[:, None])
-        state = LayerState.of_input(x.flatten(1), data, padded=padded)
-        levels = [MeanEdges(state, self._edge_features(data, x))]
+        graphs = LayerState.of_input(x.flatten(1), data, padded=padded)
+        levels = [_Level(graphs, MeanEdges(graphs, self._edge_features(data, x)))]
+        signals = [self._convolve(self.down, 0, x, levels[0], data)]
         chain = chains_of(data, self.arch.num_levels) if self.up else None
-        num_levels = 0 if chain is None else self._num_levels(chain)
-        states, signals = [state], [self._convolve(self.down, 0, x, levels[0], state, data)]
-        for j in range(num_levels):
+        for j in range(self._num_levels(chain)):
             assert chain is not None
-            x = signals[-1]
-            rows = analysis(chain, x.flatten(1), j, skip=True, single=True)
-            state = coarse_state(states[-1], chain, j + 1, rows)
-            edges = MeanEdges(state)
+            rows = analysis(chain, signals[j].flatten(1), j, skip=True, single=True)
+            graphs = coarse_state(graphs, chain, j + 1, rows)
+            levels.append(_Level(graphs, MeanEdges(graphs)))
             x = rows.view(-1, *x.shape[1:])
-            states.append(state)
-            levels.append(edges)
-            signals.append(self._convolve(self.down, j + 1, x, edges, state, data))
+            signals.append(self._convolve(self.down, j + 1, x, levels[-1], data))
         x = signals.pop()
-        for j in reversed(range(num_levels)):
+        while signals:
             assert chain is not None
+            j = len(signals) - 1
             correction = _of_level(self.corrections, j)(x).flatten(1)
             correction = synthesis(chain, correction, j, skip=True, single=True)
-            x = signals.pop()
-            x = x + correction.view_as(x)
-            x = self._convolve(self.up, j, x, levels[j], states[j], data)
+            x = signals.pop() + correction.view(-1, *x.shape[1:])
+            x = self._convolve(self.up, j, x, levels[j], data)
         result: Tensor = self.output(dropout(self.norm(x), self.dropout, self.training))
         return result.movedim(1, 0) if has_signals else result[:, 0]
 
-    def _num_levels(self, chain: ChainTensors) -> int:
-        given = self.arch.levels_of(1) is None
-        return self.arch.num_levels if given else chain.num_levels
+    def _num_levels(self, chain: ChainTensors | None) -> int:
+        """Return the number of poolings: that of the chain, if it is not given."""
+        if chain is None:
+            return 0
+        is_given = self.arch.levels_of(1) is None
+        return self.arch.num_levels if is_given else chain.num_levels
 
     def _convolve(
-        self, weights: ModuleList, level: int, x: Tensor, edges: MeanEdges,
-        state: LayerState, data: Tensors,
-    ) -> Tensor:  # fmt: skip
-        for convolution in _of_level(weights, level):
-            x = convolution(x, edges)
+        self, weights: ModuleList, j: int, x: Tensor, level: _Level, data: Tensors
+    ) -> Tensor:
+        for convolution in _of_level(weights, j):
+            x = convolution(x, level.edges)
             if self.virtual is not None:
-                x = self.virtual(x, state, num_graphs(data))
+                x = self.virtual(x, level.graphs, num_graphs(data))
         return x
+
+
+class _Level(NamedTuple):
+    """The graphs of a level, and the means over neighbours on them."""
+
+    graphs: LayerState
+    edges: MeanEdges
 
 
 def _of_level(weights: ModuleList, level: int) -> Any:
