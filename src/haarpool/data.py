@@ -215,6 +215,7 @@ class ChainArguments(TypedDict, total=False):
     options: Mapping[str, Any] | None
     chain: Callable[[Data], Chain] | None
     features: str | None
+    edge_attr: Reduction | None
 
 
 @functional_transform("add_haar_chain")

@@ -188,9 +188,7 @@ class HaarUNet(Network):
             parameters = {"edge_attr": "mean", **parameters}
         return super()._add_chain(**parameters)
 
-    def _coarse_edge_features(
-        self, chain: ChainTensors, level: int, like: Tensor
-    ) -> Tensor | None:
+    def _coarse_edge_features(self, chain: ChainTensors, level: int, like: Tensor) -> Tensor | None:
         """Return (E_j, edge_channels + 1) features of the incoming edges of a level, or `None`.
 
         They are standardised as those of the input graph. Edges without edges of the input graph
