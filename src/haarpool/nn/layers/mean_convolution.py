@@ -18,7 +18,8 @@ class MeanEdges:
 
     Args:
         state: The graphs of the level.
-        edge_attr: (E, edge_channels) features of the edges, or `None`.
+        edge_attr: (E, edge_channels) features of the edges, or `None`; on a coarse level those of
+            the incoming edges, see `Neighbours`.
     """
 
     def __init__(self, state: LayerState, edge_attr: Tensor | None = None) -> None:
