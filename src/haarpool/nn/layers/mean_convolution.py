@@ -85,7 +85,7 @@ class MeanConvolution(torch.nn.Module):
         if self.edge is not None:
             messages = edges.mean_messages(h, self.edge)
             total = torch.addmm(total, messages.view(total.shape), of_edges[0].T)
-        result: Tensor = x + self.second(total.relu()).view(x.shape)
+        result: Tensor = x + self.second(total.relu_()).view(x.shape)
         return result
 
 

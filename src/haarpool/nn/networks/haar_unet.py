@@ -144,14 +144,14 @@ class HaarUNet(Network):
         has_signals = x.ndim == 3
         # Nodes first: then one pass over the edges serves all signals.
         x = self.embedding(x.movedim(0, 1) if has_signals else x[:, None])
-        graphs = LayerState.of_input(x.flatten(1), data, padded=padded)
+        graphs = LayerState.of_input(_without_columns(x), data, padded=padded)
         levels = [_Level(graphs, MeanEdges(graphs, self._edge_features(data, x)))]
         signals = [self._convolve(self.down, 0, x, levels[0], data)]
         chain = chains_of(data, self.arch.num_levels) if self.up else None
         for j in range(self._num_levels(chain)):
             assert chain is not None
             rows = analysis(chain, signals[j].flatten(1), j, skip=True, single=True)
-            graphs = coarse_state(graphs, chain, j + 1, rows)
+            graphs = coarse_state(graphs, chain, j + 1, _without_columns(rows))
             features = self._coarse_edge_features(chain, j + 1, x)
             levels.append(_Level(graphs, MeanEdges(graphs, features)))
             x = rows.view(-1, *x.shape[1:])
@@ -224,6 +224,11 @@ class _Level(NamedTuple):
 
     graphs: LayerState
     edges: MeanEdges
+
+
+def _without_columns(x: Tensor) -> Tensor:
+    """Return what says the number of nodes and the type of x, and takes no memory."""
+    return x.new_empty(len(x), 0)
 
 
 def _of_level(weights: ModuleList, level: int) -> Any:
