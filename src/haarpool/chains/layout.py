@@ -69,30 +69,30 @@ def _layout(graph: sparse.csr_array, rng: np.random.Generator) -> Floats:
         second.setdiag(0)
         second.eliminate_zeros()
         near = sparse.csr_array(graph + second)
-    start, end, length = *near.nonzero(), near.data
+    start, end = near.nonzero()
+    length: Floats = near.data
     # Pivots stand for all nodes, near pairs for themselves.
     near_weight = 1 / length**2
     far_weight = np.where(distance > 0, 1 / np.maximum(distance, 1) ** 2, 0)
     far_weight *= len(x) / len(pivots) / 20
     total = far_weight.sum(axis=1) + np.bincount(start, near_weight, minlength=len(x))
     for _ in range(_STEPS):
-        pull = np.zeros_like(x)
-        for weight, length_, u, v in (
-            (far_weight, distance, x[:, None], x[pivots][None]),
-            (near_weight, length, x[start], x[end]),
-        ):
-            between = u - v
-            norm = np.sqrt((between**2).sum(axis=-1)) + 1e-9
-            wanted = weight[..., None] * (v + (length_ / norm)[..., None] * between)
-            if wanted.ndim == 3:
-                pull += wanted.sum(axis=1)
-            else:
-                pull += np.stack([np.bincount(start, w, minlength=len(x)) for w in wanted.T], 1)
+        pull = _pull(x[:, None], x[pivots][None], distance, far_weight).sum(axis=1)
+        near_pull = _pull(x[start], x[end], length, near_weight)
+        pull += np.stack([np.bincount(start, one, minlength=len(x)) for one in near_pull.T], 1)
         x = pull / total[:, None]
     # The longer axis is horizontal.
     middle = x - x.mean(axis=0)
     turned: Floats = middle @ np.linalg.svd(middle, full_matrices=False)[2].T
     return turned
+
+
+def _pull(u: Floats, v: Floats, length: Floats, weight: Floats) -> Floats:
+    """Return where u is at a distance `length` from v, in the direction that it has, weighted."""
+    between = u - v
+    norm = np.sqrt((between**2).sum(axis=-1)) + 1e-9
+    pull: Floats = weight[..., None] * (v + (length / norm)[..., None] * between)
+    return pull
 
 
 def _pivots(graph: sparse.csr_array, number: int, rng: np.random.Generator) -> tuple[Ints, Floats]:

@@ -232,7 +232,7 @@ def _add_bar(ax: Axes, norm: Normalize, colours: Colormap, extend: str) -> None:
         shrink=0.85,
         aspect=28,
     )
-    bar.outline.set_visible(False)  # type: ignore[operator]  # matplotlib's stub
+    bar.outline.set_visible(False)
     bar.ax.locator_params(nbins=5)
     bar.ax.tick_params(labelsize=8, length=2)
 
