@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypedDict
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr, size_repr
 from torch_geometric.data.datapipes import functional_transform
 from torch_geometric.data.storage import GlobalStorage
 from torch_geometric.transforms import BaseTransform
 
-from haarpool._types import Measure, Order
+from haarpool._types import Ints, Measure, Order, Reduction
 from haarpool.chains.chain import Chain
 from haarpool.chains.clustering import ClusteringFunction
 from haarpool.chains.coarsening import build_chain
@@ -20,7 +23,9 @@ from haarpool.chains.recipe import Recipe, show_arguments
 from haarpool.errors import HaarPoolError
 from haarpool.haar.building import chain_tensors, joined_tensors
 from haarpool.haar.chain_tensors import START, ChainTensors, is_chain_key
+from haarpool.haar.edge_features import EdgeFeatures, checked_reduction
 from haarpool.haar.joining import DIMENSION, JoinedTensors, increments
+from haarpool.haar.operators import sum_members
 
 
 class MissingChainError(HaarPoolError, KeyError):
@@ -112,12 +117,13 @@ class ChainData(Data):  # type: ignore[misc]
             setattr(self, key, value)
 
     @staticmethod
-    def from_chain(data: Data, chain: Chain) -> ChainData:
+    def from_chain(data: Data, chain: Chain, edge_attr: Reduction | None = None) -> ChainData:
         """Add an existing chain to a graph.
 
         Args:
             data: The graph. If it has a chain already, that is replaced.
             chain: A chain of this graph. If it does not know its graph, it gets that of `data`.
+            edge_attr: See `AddHaarChain`.
         """
         cls = type(data) if isinstance(data, ChainData) else ChainData
         for name in ("__inc__", "__cat_dim__"):
@@ -129,10 +135,11 @@ class ChainData(Data):  # type: ignore[misc]
                     f"derive {type(data).__name__} from haarpool.data.ChainData",
                 )
         chain = _add_graph(chain, data)
+        features = None if edge_attr is None else _edge_features(data, edge_attr)
         attributes = {key: value for key, value in data.to_dict().items() if not is_chain_key(key)}
         if data.x is None:
             attributes.setdefault("num_nodes", data.num_nodes)
-        return cls(**attributes, **chain_tensors(chain))
+        return cls(**attributes, **chain_tensors(chain, features=features))
 
     @property
     def tensors(self) -> dict[str, Any]:
@@ -151,6 +158,32 @@ class ChainData(Data):  # type: ignore[misc]
         """Numbers of nodes (N_0, ..., N_K) of the chain, or of all chains of a batch together."""
         levels = self.tensors[START].shape[0] - 1 if START in self.tensors else 0
         return tuple(self.tensors[f"haar_tree_{j}"].shape[-1] for j in range(levels))
+
+    def coarse_pos(self, level: int) -> Tensor:
+        """Return (N_j, D) the mean position of the level-0 nodes of each node of level j.
+
+        Args:
+            level: j in 0..K.
+
+        Example:
+            >>> path = Data(pos=torch.tensor([[0.0], [1.0], [5.0]]), num_nodes=3,
+            ...             edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
+            >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
+            >>> data = ChainData.from_chain(path, chain)
+            >>> data.coarse_pos(1).tolist(), data.coarse_pos(2).tolist()
+            ([[0.5], [5.0]], [[2.0]])
+        """
+        chains, total = self.chain_tensors, self.tensors.get("pos")
+        chains.check_level(level)
+        if not isinstance(total, Tensor) or total.ndim != 2 or len(total) != chains.size(0):
+            expected = f"data with pos of shape ({chains.size(0)}, columns)"
+            got = "none" if total is None else f"shape {tuple(getattr(total, 'shape', ()))}"
+            raise HaarPoolError(expected, got, "pass pos= to Data, before AddHaarChain")
+        total = total if total.is_floating_point() else total.float()
+        number = total.new_ones(len(total), 1)
+        for j in range(level):
+            total, number = sum_members(chains, total, j), sum_members(chains, number, j)
+        return total / number
 
     def __repr__(self) -> str:
         parts = [
@@ -182,6 +215,7 @@ class ChainArguments(TypedDict, total=False):
     options: Mapping[str, Any] | None
     chain: Callable[[Data], Chain] | None
     features: str | None
+    edge_attr: Reduction | None
 
 
 @functional_transform("add_haar_chain")
@@ -196,6 +230,10 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
     Args:
         chain: A function from a `Data` to its `Chain`, instead of all parameters of `build_chain`.
         features: Name of the node features for methods that use them, for example `"x"`.
+        edge_attr: Give edges of coarse graphs features: `"mean"`, `"sum"`, `"max"` or `"min"` of
+            `data.edge_attr` over the edges of the graph from the first cluster to the second, and
+            as a last column their number. Poolings return them as `edge_attr`. With `None`, coarse
+            edges have weights alone.
 
     Example:
         >>> import torch_geometric.transforms as T
@@ -221,6 +259,7 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         *,
         chain: Callable[[Data], Chain] | None = None,
         features: str | None = None,
+        edge_attr: Reduction | None = None,
     ) -> None:
         recipe = Recipe.of(
             num_levels, ratio, top, method, seed, sizes, order, measure, symmetrize, options
@@ -250,6 +289,7 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
             )
         self.recipe = None if chain is not None else recipe
         self.chain, self.features = chain, features
+        self.edge_attr = checked_reduction(edge_attr)
 
     def forward(self, data: Data) -> ChainData:
         """Build the chain of a graph and add it."""
@@ -257,11 +297,25 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
 
     def add(self, data: Data, chain: Chain) -> ChainData:
         """Add an existing chain of a graph to it."""
-        return ChainData.from_chain(data, chain)
+        return ChainData.from_chain(data, chain, self.edge_attr)
 
-    def join(self, forest: Chain) -> JoinedTensors:
-        """Build the chain tensors of many graphs at once, from one of `Chains.forests`."""
-        return joined_tensors(forest)
+    def join(
+        self, forest: Chain, edges: Ints | None = None, edge_attr: NDArray[Any] | None = None
+    ) -> JoinedTensors:
+        """Build the chain tensors of many graphs at once.
+
+        Args:
+            forest: Their chains, one of `Chains.forests`.
+            edges: (2, E) edges of all these graphs, with nodes numbered as in the forest; needed
+                for edge features.
+            edge_attr: (E, C) features of these edges.
+        """
+        features = None
+        if self.edge_attr is not None:
+            if edges is None or edge_attr is None:
+                raise _without_edge_features()
+            features = EdgeFeatures.of_input(edges, edge_attr, self.edge_attr)
+        return joined_tensors(forest, features=features)
 
     def build(self, data: Data) -> Chain:
         """Build the chain of a graph."""
@@ -288,7 +342,7 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
 
     def _arguments(self) -> dict[str, Any]:
         """Return the arguments that differ from their defaults."""
-        others = {"chain": self.chain, "features": self.features}
+        others = {"chain": self.chain, "features": self.features, "edge_attr": self.edge_attr}
         arguments = {} if self.recipe is None else self.recipe.parameters()
         return arguments | {name: value for name, value in others.items() if value is not None}
 
@@ -308,6 +362,26 @@ def _add_graph(chain: Chain, data: Data) -> Chain:
         return chain
     return Chain.from_parents(
         chain.parents, adjacency=data, order=chain.order, measure=chain.measure
+    )
+
+
+def _edge_features(data: Data, reduction: Reduction) -> EdgeFeatures:
+    """Return the features of the edges of a graph."""
+    edges, values = data.edge_index, data.edge_attr
+    if not isinstance(edges, Tensor) or not isinstance(values, Tensor):
+        raise _without_edge_features()
+    values = values.detach().cpu()
+    if values.dtype in (torch.bfloat16, torch.float16):  # numpy does not have both
+        values = values.float()
+    return EdgeFeatures.of_input(edges.cpu().numpy(), np.asarray(values), reduction)
+
+
+def _without_edge_features() -> HaarPoolError:
+    return HaarPoolError(
+        "graphs with edge_index and edge_attr, for features of coarse edges",
+        "a graph without",
+        "add edge_attr to the graphs, or leave {edge_attr} out of AddHaarChain",
+        edge_attr=...,
     )
 
 

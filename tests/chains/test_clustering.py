@@ -128,7 +128,7 @@ def test_seed_matters_where_something_is_drawn(method):
     assert len(chains) > 1
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"random"}))  # a control
 def test_weights_change_clusters(method):
     """Heavy pairs around a ring, whose ends are numbered so that order does not help."""
     ring = [0, 5, 1, 4, 2, 7, 3, 6]

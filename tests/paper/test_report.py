@@ -207,12 +207,12 @@ def write_errors(folder, method, protocol, errors):
 def test_a_lower_error_is_a_gain(tmp_path):
     for method, mae in (("best", 2.5), ("best-no-pooling", 3.0)):
         for protocol in ("random", "given"):
-            write_errors(tmp_path, method, protocol, [mae, 2.6])
+            write_errors(tmp_path, method, protocol, [mae, 2.6, 2.6])
     text = write_report(tmp_path)[0].read_text().split("What pooling adds")[1]
     assert "above zero, pooling is better" in text
-    # s = 0.354, t = 12.71, and sqrt(1/2 + 1/8) = 0.791: half of the interval is 3.55
+    # s = 0.289, t = 4.303, and sqrt(1/3 + 1/8) = 0.677: half of the interval is 0.84
     for protocol in ("random", "given"):
-        assert row(text, "HaarSumNet", protocol)[2:] == ["+0.25 (-3.30 to 3.80, n = 2)"]
+        assert row(text, "HaarSumNet", protocol)[2:] == ["+0.17 (-0.67 to 1.01, n = 3)"]
 
 
 def test_trials_of_the_same_fold_are_averaged(tmp_path):
@@ -306,6 +306,12 @@ def test_a_readme_of_somebody_else_is_kept(folder):
 
 def test_without_lines(tmp_path):
     with pytest.raises(HaarPoolError, match="lines of results"):
+        write_report(tmp_path)
+
+
+def test_a_folder_of_other_files_is_no_folder_of_results(tmp_path):
+    (tmp_path / "notes.md").write_text("my own page")
+    with pytest.raises(HaarPoolError, match=r"which has notes.md"):
         write_report(tmp_path)
 
 

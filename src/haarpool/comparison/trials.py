@@ -18,7 +18,7 @@ from haarpool.comparison.learners import Learner, Line
 from haarpool.comparison.table import Cell, Trial
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split, make_splits, num_folds
-from haarpool.errors import HaarPoolError
+from haarpool.errors import HaarPoolError, python_words
 from haarpool.training.devices import num_threads
 
 SCHEMA = 1  # version of the lines
@@ -37,10 +37,17 @@ class TrialRunner:
         device: Name of the device.
         results: Folder of results. A trial that was killed continues from its checkpoints there; by
             default there are none.
+        words: Writes parameters in the reasons of failed trials.
     """
 
-    def __init__(self, load: Load, device: str, results: Path | None = None) -> None:
-        self.load, self.device, self.results = load, device, results
+    def __init__(
+        self,
+        load: Load,
+        device: str,
+        results: Path | None = None,
+        words: Callable[..., str] = python_words,
+    ) -> None:
+        self.load, self.device, self.results, self.words = load, device, results, words
         self._dataset: tuple[str, Graphs, str] | None = None
         self._learner: tuple[Cell, Learner] | None = None
 
@@ -51,7 +58,7 @@ class TrialRunner:
             graphs, line["data_hash"] = self._read(cell.dataset)
             line["task"] = graphs.task
         except Exception as error:  # the other trials still run
-            return line | failure(error)
+            return line | failure(error, self.words)
         identity = [cell.key, trial.seed, line["config"], line["versions"], self.device]
         identity.append(line["data_hash"])
         with open_checkpoints(self.results, identity) as checkpoints, num_threads(1):
@@ -67,7 +74,7 @@ class TrialRunner:
                 else:
                     line["reason"] = f"{line['metric']} of the test part is {line['value']}"
             except Exception as error:
-                line |= failure(error)
+                line |= failure(error, self.words)
         line["seconds"] = round(time.perf_counter() - start, 2)
         return line
 
@@ -98,9 +105,15 @@ def new_line(trial: Trial, device: str) -> Line:
     }  # fmt: skip
 
 
-def failure(error: Exception) -> Line:
-    """Return what a line says about an error: a text, and what it has in common with others."""
-    text = " ".join(str(error).split())[:300]
+def failure(error: Exception, words: Callable[..., str] = python_words) -> Line:
+    """Return what a line says about an error: a text, and what it has in common with others.
+
+    Args:
+        error: The error.
+        words: How the text writes parameters.
+    """
+    text = error.in_words(words) if isinstance(error, HaarPoolError) else str(error)
+    text = " ".join(text.split())[:300]
     kind = type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)
     problem = f"{kind} in {frames[-1].name}" if frames else kind

@@ -160,7 +160,9 @@ class Trainer:
         if self._hidden is None:
             return y
         missing = math.nan if y.is_floating_point() else MISSING
-        return y.masked_fill(self._hidden.view(-1, *[1] * (y.ndim - 1)), missing)
+        # A padded minibatch has more nodes, which have no label either.
+        hidden = torch.nn.functional.pad(self._hidden, (0, len(y) - len(self._hidden)), value=True)
+        return y.masked_fill(hidden.view(-1, *[1] * (y.ndim - 1)), missing)
 
     def _on_device(self, weights: Floats) -> Tensor:
         return torch.tensor(weights, dtype=torch.float32, device=self.group.device)

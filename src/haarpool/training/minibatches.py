@@ -227,7 +227,7 @@ class Minibatches:
             filler = _padding_tree(part, counts.padding, num_edges)
         elif key == STARTS:
             filler = _first_edges(part, counts.padding).int().expand(2, -1)
-        elif key == BY_SOURCE:
+        elif key == BY_SOURCE or kind == "reverse":  # of self-loops
             filler = part.position.int()
         elif key == "edge_weight":
             filler = torch.ones_like(value)  # any other weight might be negative

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from haarpool._progress import ProgressOption
+from haarpool._types import Ints
 from haarpool.chains.chain import Chain
 from haarpool.chains.dataset_chains import precompute
 from haarpool.chains.recipe import with_options
@@ -109,10 +111,14 @@ def prepare_minibatches(
 
     def parts() -> Iterator[JoinedTensors]:
         yield joined
+        first = 0
         for forest in chains.forests():
             for parent in forest.parents if summarize else ():
                 state.update(parent.tobytes())
-            yield transform.join(forest)
+            last = first + forest.sizes[-1]  # graphs of this block
+            edges = _edges_of(graphs, joined, first, last) if transform.edge_attr else ()
+            yield transform.join(forest, *edges)
+            first = last
 
     prepared = batches(parts())
     if not summarize:
@@ -120,6 +126,16 @@ def prepare_minibatches(
     sizes = graphs.structure.sizes
     example = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
     return prepared, ChainSummary(state.hexdigest(), example, chains[example])
+
+
+def _edges_of(
+    graphs: Graphs, joined: JoinedTensors, first: int, last: int
+) -> tuple[Ints, NDArray[Any] | None]:
+    """Return the edges of some consecutive graphs, with nodes numbered from 0, and features."""
+    part = slice(*graphs.edge_start[[first, last]])
+    features = joined.tensors.get("edge_attr")
+    edges = graphs.edges[:, part] - graphs.start[first]
+    return edges, None if features is None else features[part].numpy()
 
 
 def choose_threads(network: Network, graphs: Graphs, batch_size: int, threads: int = 0) -> int:

@@ -279,6 +279,11 @@ def _network_homes() -> dict[str, str]:
     return homes
 
 
+def network_names() -> list[str]:
+    """Return the names of the architectures that have one."""
+    return sorted({*_network_homes(), *_NETWORKS})
+
+
 def find_network(text: str) -> Any:
     """Return the architecture class of `name` or `name:size=number,...`, or `None`."""
     match = re.match(r"[a-z]+\b", text.lower())
@@ -296,6 +301,6 @@ def asks_packages(text: str) -> bool:
     from importlib.metadata import entry_points
 
     _read_folder()
-    named = text.lower().partition(":")[0] in {*_network_homes(), *_NETWORKS}
+    named = text.lower().partition(":")[0] in network_names()
     known = named or _LAYERS.keys() >= {*re.findall(TOKEN, text)}
     return not known and bool(entry_points(group=ENTRY_POINTS))
