@@ -61,10 +61,9 @@ def scenarios(
         try:
             y.append(solve(net, "results"))
         except pandapower.LoadflowNotConverged:
-            solve_again = len(x)  # a new scenario takes its place
+            print(f"scenario {len(x)} has no solution; another one takes its place", flush=True)
             net.load["p_mw"], net.load["q_mvar"] = load, reactive
             solve(net, "auto")
-            print(f"scenario {solve_again} has no solution")
             continue
         x.append(np.column_stack([sums(net, "load", load * factor) - mean, fixed]))
         if progress and len(x) % 50 == 0:

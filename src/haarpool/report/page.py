@@ -7,11 +7,13 @@ from os import PathLike
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
+from matplotlib import rc_context
 
 from haarpool._files import write_text
-from haarpool.report import tables
+from haarpool.report import maps, tables
 from haarpool.report.pictures import draw
 from haarpool.report.record import RunRecord
+from haarpool.report.svg import STYLE
 from haarpool.training import results
 from haarpool.training.run_folder import REPORT
 
@@ -38,6 +40,8 @@ def render_report(record: RunRecord) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string(package.joinpath("report.html").read_text("utf-8"))
+    with rc_context(STYLE):
+        drawn = maps.draw_maps(record)
     return template.render(
         style=package.joinpath("report.css").read_text("utf-8"),
         config=record.config,
@@ -47,6 +51,9 @@ def render_report(record: RunRecord) -> str:
         max_drawn=results.MAX_DRAWN,
         pictures=draw(record),
         figure=record.figure,
+        maps=drawn,
+        map_caption=maps.caption(record) if record.task.of_nodes else "",
+        legend=maps.legend(record),
         tables=tables,
         results=results,
     )

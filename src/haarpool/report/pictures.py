@@ -5,16 +5,12 @@ Every panel is a separate SVG, about as wide as a phone, so that the page can wr
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from html import escape
-from io import StringIO
 from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.collections import Collection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -24,57 +20,25 @@ from haarpool._types import Floats
 from haarpool.chains.chain import Chain
 from haarpool.plot import INK, plot_basis, plot_chain, plot_signal, plot_wavelets
 from haarpool.report.record import RunRecord
+from haarpool.report.svg import MAX_VECTORS, STYLE, as_svg
 from haarpool.tasks import Figure as TaskFigure
 from haarpool.training.results import MAX_DRAWN
 
 MIN_WAVELETS, MAX_WAVELETS = 4, 6  # pictures of vectors of the basis
-MAX_VECTORS = 400  # shapes in one picture; pixels take less space for more
 _COLOURS = {"training": "#3b8ed0", "validation": "#e0803a"}
 _LEGEND = (*_COLOURS, "kept epoch")
-_STYLE: dict[Any, Any] = {  # of matplotlib
-    "font.size": 8.5,
-    "svg.fonttype": "none",  # text stays text: small, and screen readers can read it
-    "svg.hashsalt": "haarpool",  # the same picture gives the same bytes
-    "savefig.transparent": True,
-    "legend.frameon": False,
-    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor"), INK),
-    **dict.fromkeys(("xtick.color", "ytick.color"), INK),
-}
 
 
 def draw(record: RunRecord) -> dict[str, list[str]]:
     """Draw the pictures of a run that have data: SVG texts of their panels by name."""
     pictures: dict[str, list[str]] = {}
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         if record.chain is not None and record.chain.sizes[0] <= MAX_DRAWN:
             pictures |= _draw_chain(record.chain, record.result)
         pictures["curves"] = _draw_curves(record)
         if record.figure.panels:
             pictures["predictions"] = _draw_predictions(record.figure)
     return pictures
-
-
-def as_svg(figure: Figure, name: str, label: str) -> str:
-    """Return a figure as an inline `<svg>`.
-
-    Args:
-        figure: The figure. Lines and text in `INK` take the text colour of the page.
-        name: Prefix of all ids, unique in the page.
-        label: Text for screen readers.
-    """
-    for artist in figure.findobj(Collection):
-        shapes = max(len(np.asarray(artist.get_offsets())), len(artist.get_paths()))
-        # A colour bar drawn as a mesh shows gaps between its colours.
-        if shapes > MAX_VECTORS or isinstance(artist, QuadMesh):
-            artist.set_rasterized(True)
-    buffer = StringIO()
-    no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    figure.savefig(buffer, format="svg", dpi=192, metadata=no_metadata)
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :].replace(INK, "currentColor")
-    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
-    head = f'<svg role="img" aria-label="{escape(label)}"'
-    return text.replace("<svg", head, 1)
 
 
 def _panels(number: int, size: tuple[float, float]) -> list[Axes]:

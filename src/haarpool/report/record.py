@@ -17,9 +17,11 @@ from haarpool.chains.chain import Chain
 from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError
 from haarpool.tasks import Figure, Names, Score, Task, find_task
+from haarpool.training.drawn_graphs import DrawnGraphs
 from haarpool.training.results import small_test_part, statistics_of
 from haarpool.training.run_folder import (
     CONFIG,
+    DRAWN_GRAPHS,
     EXAMPLE_CHAIN,
     METRICS,
     RESULT,
@@ -44,6 +46,7 @@ class RunRecord:
             without label, or (n, T) zeros and ones, or values, NaN without label.
         prediction: Predictions for them: (n,) classes, (n, T) probabilities, or (n, T) values.
         chain: Chain of one graph, which the report shows; None if there is none.
+        drawn: Graphs with targets and predictions at their nodes; None if there are none.
     """
 
     config: Mapping[str, Any]
@@ -52,6 +55,7 @@ class RunRecord:
     target: NDArray[Any]
     prediction: NDArray[Any]
     chain: Chain | None = None
+    drawn: DrawnGraphs | None = None
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> RunRecord:
@@ -73,7 +77,7 @@ class RunRecord:
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise folder.damaged(name, f"{type(error).__name__}: {error}") from error
         test = read_test_part(folder, config["data"])
-        return cls(config, epochs, result, *test, _example_chain(folder))
+        return cls(config, epochs, result, *test, _example_chain(folder), _drawn_graphs(folder))
 
     @property
     def task(self) -> Task:
@@ -90,6 +94,12 @@ class RunRecord:
     def figure(self) -> Figure:
         """What is shown of the predictions."""
         return self.task.figure(self.target, self.prediction, self.names, self.result["repeats"])
+
+    @property
+    def parts_of(self) -> str:
+        """What the parts of the splits consist of: "graphs", "signals" or "nodes"."""
+        parts_of: str = self.result.get("parts_of", "graphs")
+        return parts_of
 
     def score(self, name: str) -> Score:
         """Return the score of this name."""
@@ -190,3 +200,14 @@ def _example_chain(folder: RunFolder) -> Chain | None:
     except HaarPoolError as error:
         remedy = "delete the file to leave the chain out of the report"
         raise HaarPoolError(error.expected, error.got, remedy) from error
+
+
+def _drawn_graphs(folder: RunFolder) -> DrawnGraphs | None:
+    if not folder.has(DRAWN_GRAPHS):
+        return None
+    try:
+        return DrawnGraphs.load(folder.path / DRAWN_GRAPHS)
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        got = f"a damaged {DRAWN_GRAPHS} in {folder.path} ({error})".splitlines()[0]
+        remedy = "delete the file to leave these pictures out of the report"
+        raise HaarPoolError("graphs that the report draws", got, remedy) from error

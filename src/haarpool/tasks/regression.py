@@ -20,6 +20,8 @@ from haarpool.tasks._task import Task
 if TYPE_CHECKING:
     from torch import Tensor
 
+MAX_DOTS = 20_000  # of a picture; more take seconds to draw and show the same
+
 
 @register("regression")
 class Regression(Task):
@@ -75,12 +77,15 @@ class Regression(Task):
         self, target: NDArray[Any], prediction: NDArray[Any], names: Names, repeats: int
     ) -> Figure:
         """Return the predictions against the true values, one panel per target."""
-        panels = []
+        panels, most = [], 0
         for name, true, predicted in zip(names.targets, target.T, prediction.T, strict=True):
             known = np.isfinite(true) & np.isfinite(predicted)
-            panels.append(Panel(name, true[known], predicted[known]))
+            most = max(most, int(known.sum()))
+            step = -(-int(known.sum()) // MAX_DOTS) or 1
+            panels.append(Panel(name, true[known][::step], predicted[known][::step]))
+        some = f" (some of {most:,}, evenly chosen)" if most > MAX_DOTS else ""
         return Figure(
-            f"Each dot is a test {self.unit}"
+            f"Each dot is a test {self.unit}{some}"
             f"{f' of one of the {repeats} repeats' if repeats > 1 else ''}. A prediction on the "
             "dashed line is exact; the distance to the line is the error.",
             panels,

@@ -18,8 +18,16 @@ from haarpool.datasets.splits import NodeSplit, Split, num_folds
 from haarpool.datasets.summary import summary
 from haarpool.nn.networks.network import num_weights
 from haarpool.training.devices import device_name
+from haarpool.training.drawn_graphs import DrawnGraphs
 from haarpool.training.run import SCORED, Run
-from haarpool.training.run_folder import EXAMPLE_CHAIN, MODEL, RESULT, TEST, RunFolder
+from haarpool.training.run_folder import (
+    DRAWN_GRAPHS,
+    EXAMPLE_CHAIN,
+    MODEL,
+    RESULT,
+    TEST,
+    RunFolder,
+)
 from haarpool.training.trained_model import model_tensors
 
 MAX_DRAWN = 1000  # nodes; a layout of more takes long and shows little
@@ -72,7 +80,7 @@ def describe_run(run: Run, command: str, read: Mapping[str, Any]) -> dict[str, A
 
 
 def write_results(run: Run, folder: RunFolder) -> None:
-    """Write the model, the test predictions, the scores and the chain that the report shows."""
+    """Write the model, the test predictions, the scores and what else the report shows."""
     assert run.model is not None
     folder.write_tensors(MODEL, model_tensors(run.model))
     with (
@@ -86,6 +94,8 @@ def write_results(run: Run, folder: RunFolder) -> None:
         writer.writerows(map(safe_cells, _test_rows(run)))
     if run.chains is not None:
         run.chains.example.save(folder.path / EXAMPLE_CHAIN)
+    if drawn := DrawnGraphs.of_run(run):
+        drawn.save(folder.path / DRAWN_GRAPHS)
     folder.write_json(RESULT, run_result(run))
 
 
@@ -120,7 +130,7 @@ def run_result(run: Run) -> dict[str, Any]:
         "example_graph": None if run.chains is None else run.chains.example_graph,
         **_example_picture(run),
         "graphs": {p: [len(getattr(s, p)) for s in run.splits] for p in Split._fields},
-        "parts_of": "nodes" if isinstance(run.splits[0], NodeSplit) else "graphs",
+        "parts_of": _parts_of(run),
         "seconds": sum(epoch.seconds for epoch in run.epochs),
     }
 
@@ -171,14 +181,23 @@ def small_test_part(result: Mapping[str, Any]) -> str:
         'the test part has 2 graphs: its scores say little'
         >>> small_test_part({"graphs": {"test": [9, 8]}})
         'a test part has only 8 graphs: the scores of a single repeat say little'
+        >>> small_test_part({"graphs": {"test": [1]}, "parts_of": "signals"})
+        'the test part has 1 signal: its scores say little'
     """
     smallest, repeats = min(result["graphs"]["test"]), len(result["graphs"]["test"])
     if smallest >= MIN_TEST_GRAPHS:
         return ""
-    graphs = count(smallest, "node" if result.get("parts_of") == "nodes" else "graph")
+    counted = count(smallest, result.get("parts_of", "graphs").removesuffix("s"))
     if repeats > 1:
-        return f"a test part has only {graphs}: the scores of a single repeat say little"
-    return f"the test part has {graphs}: its scores say little"
+        return f"a test part has only {counted}: the scores of a single repeat say little"
+    return f"the test part has {counted}: its scores say little"
+
+
+def _parts_of(run: Run) -> str:
+    """Return what the parts of the splits consist of."""
+    if isinstance(run.splits[0], NodeSplit):
+        return "nodes"
+    return "signals" if run.graphs.signals else "graphs"
 
 
 def _example_picture(run: Run) -> dict[str, Any]:

@@ -7,6 +7,7 @@
     test.csv                 predictions for the test part of every repeat
     result.json              the scores
     example_chain.npz        the chain that the report shows
+    drawn_graphs.npz         the graphs that the report draws, of a task of nodes
     report.html              the report
     checkpoint.safetensors, member-REPEAT-MEMBER.safetensors   only until the run is complete
 
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 FORMAT = 2  # of the folder
 CONFIG, SPLIT, METRICS = "config.json", "split.json", "metrics.jsonl"
 MODEL, TEST, RESULT, REPORT = "model.safetensors", "test.csv", "result.json", "report.html"
-EXAMPLE_CHAIN, CHECKPOINT, LOCK = "example_chain.npz", "checkpoint.safetensors", ".lock"
+EXAMPLE_CHAIN, DRAWN_GRAPHS = "example_chain.npz", "drawn_graphs.npz"
+CHECKPOINT, LOCK = "checkpoint.safetensors", ".lock"
 MEMBER = "member-{}-{}.safetensors"
 
 
