@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
+import numpy as np
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr, size_repr
 from torch_geometric.data.datapipes import functional_transform
 from torch_geometric.data.storage import GlobalStorage
 from torch_geometric.transforms import BaseTransform
 
-from haarpool._types import Measure, Order
+from haarpool._types import Ints, Measure, Order
 from haarpool.chains.chain import Chain
 from haarpool.chains.clustering import ClusteringFunction
 from haarpool.chains.coarsening import build_chain
@@ -21,6 +24,10 @@ from haarpool.errors import HaarPoolError
 from haarpool.haar.building import chain_tensors, joined_tensors
 from haarpool.haar.chain_tensors import START, ChainTensors, is_chain_key
 from haarpool.haar.joining import DIMENSION, JoinedTensors, increments
+
+# (N,) of a graph in tree order: the number that each node had before. PyG's collation adds the
+# number of the nodes before to a key with "index".
+ORIGINAL_INDEX = "original_index"
 
 
 class MissingChainError(HaarPoolError, KeyError):
@@ -181,6 +188,12 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
     Args:
         chain: A function from a `Data` to its `Chain`, instead of all parameters of `build_chain`.
         features: Name of the node features for methods that use them, for example `"x"`.
+        reorder: Renumber the nodes in tree order, see `Chain.reorder`, which makes layers on large
+            graphs faster. All that belongs to nodes is renumbered: x, also of shape (S, N, d),
+            edge_index, masks, pos, and what else PyG counts as an attribute of nodes. The edges
+            stay in order. `data.original_index` (N,) is the number that each node had before, so
+            `out[data.original_index.argsort()]` has the rows of `out` in the order of the input,
+            also for a batch.
 
     Example:
         >>> import torch_geometric.transforms as T
@@ -206,6 +219,7 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         *,
         chain: Callable[[Data], Chain] | None = None,
         features: str | None = None,
+        reorder: bool = False,
     ) -> None:
         recipe = Recipe.of(
             num_levels, ratio, top, method, seed, sizes, order, measure, symmetrize, options
@@ -234,7 +248,7 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
                 features="x",
             )
         self.recipe = None if chain is not None else recipe
-        self.chain, self.features = chain, features
+        self.chain, self.features, self.reorder = chain, features, reorder
 
     def forward(self, data: Data) -> ChainData:
         """Build the chain of a graph and add it."""
@@ -242,6 +256,12 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
 
     def add(self, data: Data, chain: Chain) -> ChainData:
         """Add an existing chain of a graph to it."""
+        if self.reorder:
+            chain, order = _add_graph(chain, data).reorder()
+            data = _renumber(data, order)
+        return self._add(data, chain)
+
+    def _add(self, data: Data, chain: Chain) -> ChainData:
         return ChainData.from_chain(data, chain)
 
     def join(self, forest: Chain) -> JoinedTensors:
@@ -273,7 +293,8 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
 
     def _arguments(self) -> dict[str, Any]:
         """Return the arguments that differ from their defaults."""
-        others = {"chain": self.chain, "features": self.features}
+        reorder = self.reorder or None
+        others = {"chain": self.chain, "features": self.features, "reorder": reorder}
         arguments = {} if self.recipe is None else self.recipe.parameters()
         return arguments | {name: value for name, value in others.items() if value is not None}
 
@@ -294,6 +315,45 @@ def _add_graph(chain: Chain, data: Data) -> Chain:
     return Chain.from_parents(
         chain.parents, adjacency=data, order=chain.order, measure=chain.measure
     )
+
+
+def _renumber(data: Data, order: Ints) -> Data:
+    """Renumber the nodes of a graph.
+
+    Args:
+        data: The graph.
+        order: (N,) the old number of each new node.
+    """
+    for key in ("adj", "adj_t"):
+        if key in data:
+            expected, got = "a Data with edge_index", f"a Data with {key}"
+            raise HaarPoolError(expected, got, "apply AddHaarChain before ToSparseTensor")
+    result, nodes = copy.copy(data), torch.from_numpy(order)
+    rank = torch.empty_like(nodes)
+    rank[nodes] = torch.arange(len(nodes))
+    x = data.get("x")
+    has_signals = isinstance(x, Tensor) and x.ndim == 3 and x.shape[1] == len(nodes)
+    signals = x.shape[:2] if has_signals else None
+    for key, value in data.to_dict().items():
+        if isinstance(value, Tensor) and signals is not None and value.shape[:2] == signals:
+            result[key] = value.index_select(1, nodes.to(value.device))
+        elif ("index" in key or key == "face") and key != ORIGINAL_INDEX:  # numbers of nodes
+            if isinstance(value, Tensor):
+                result[key] = rank.to(value.device)[value]
+        elif not is_chain_key(key) and data.is_node_attr(key):
+            result[key] = _take(value, nodes, data.__cat_dim__(key, value))
+    if ORIGINAL_INDEX not in data:
+        result[ORIGINAL_INDEX] = nodes
+    return result
+
+
+def _take(values: Any, nodes: Tensor, dimension: int) -> Any:
+    """Return the values of some nodes: of a tensor, an array or a list."""
+    if isinstance(values, Tensor):
+        return values.index_select(dimension, nodes.to(values.device))
+    if isinstance(values, np.ndarray):
+        return values.take(nodes.numpy(), dimension)
+    return type(values)(values[node] for node in nodes.tolist())
 
 
 # Files with these classes can be loaded with weights_only=True. PyG registers its own classes but
