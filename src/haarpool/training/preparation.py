@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from haarpool._progress import ProgressOption
+from haarpool._types import Ints
 from haarpool.chains.chain import Chain
 from haarpool.chains.dataset_chains import precompute
 from haarpool.chains.recipe import with_options
@@ -23,6 +24,7 @@ from haarpool.haar.joining import JoinedTensors
 from haarpool.nn import Network
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.signal_batches import SignalBatches
+from haarpool.training.tree_order import is_worthwhile, renumber
 
 LARGE_BATCH = 2**19  # entries of the widest signal of a batch from which several threads are faster
 
@@ -103,14 +105,22 @@ def prepare_minibatches(
         )
     except HaarPoolError as error:
         raise error.inside("chain") from error
-    state = sha256()
+    state, in_tree_order = sha256(), is_worthwhile(network, largest)
 
     def parts() -> Iterator[JoinedTensors]:
-        yield joined
+        orders, first = list[Ints](), 0
         for forest in chains.forests():
             for parent in forest.parents if summarize else ():
                 state.update(parent.tobytes())
+            if in_tree_order:
+                forest, order = forest.reorder()
+                orders.append(first + order)
+                first += len(order)
             yield transform.join(forest)
+        if orders:
+            yield renumber(joined, np.concatenate(orders), of_nodes=network.task.of_nodes)
+        else:
+            yield joined
 
     prepared = batches(parts())
     if not summarize:

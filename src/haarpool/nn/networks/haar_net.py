@@ -58,7 +58,7 @@ class HaarNet(Network):
         AddHaarChain(num_levels=3, top=None)
     """
 
-    reads_edges = normalizes_graphs = has_static_shapes = True
+    reads_edges = normalizes_graphs = has_static_shapes = ignores_numbering = True
 
     def __init__(
         self,

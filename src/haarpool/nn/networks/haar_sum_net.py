@@ -61,7 +61,7 @@ class HaarSumNet(Network):
         AddHaarChain(num_levels=1, top=None)
     """
 
-    reads_edges = has_static_shapes = True
+    reads_edges = has_static_shapes = ignores_numbering = True
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ class HaarUNet(Network):
         AddHaarChain(num_levels=6, top=None, method='matching', measure='mass')
     """
 
-    reads_edges = has_static_shapes = True
+    reads_edges = has_static_shapes = ignores_numbering = True
 
     def __init__(
         self,
