@@ -30,6 +30,7 @@ from benchmarks.chemprop_peer import TARGETS
 from benchmarks.common import new_parser, train_missing, write_tables
 from benchmarks.presets import DATASETS, dataset
 from haarpool._numbers import DASH, mean_and_std
+from haarpool._versions import find_versions
 from haarpool.comparison.document import markdown_table
 from haarpool.comparison.learners import Line
 from haarpool.comparison.lines import read_lines
@@ -99,7 +100,7 @@ def train(plan: Plan, seed: int, method: str) -> list[Line]:
     shared = {
         "dataset": plan.dataset, "method": method, "split": plan.rule, "seed": seed,
         "metric": metric, "split_hash": split.digest(), "device": group.device.type,
-        "torch": torch.__version__, "config": config.to_json(), "status": "ok",
+        **find_versions("torch"), "config": config.to_json(), "status": "ok",
     }  # fmt: skip
     return [
         shared

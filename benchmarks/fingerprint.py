@@ -40,7 +40,8 @@ from torch_geometric.data import Batch
 
 import haarpool as hp
 from benchmarks import RESULTS
-from haarpool._versions import find_versions, processor_name
+from benchmarks.results import processor_name
+from haarpool._versions import RUN, find_versions
 from haarpool.data import AddHaarChain
 from haarpool.errors import MissingExtraError
 from haarpool.nn import HaarConv, HaarPooling, HaarReadout, HaarUnpooling, build_model
@@ -218,8 +219,7 @@ def runs(device: str) -> dict[str, Any]:
 
 def describe_machine(device: str) -> dict[str, str | None]:
     """Return what the last digits may depend on."""
-    packages = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit")
-    machine = {"processor": processor_name()} | find_versions(*packages)
+    machine = {"processor": processor_name()} | find_versions(*RUN, "scikit-learn", "rdkit")
     return machine | ({"gpu": torch.cuda.get_device_name()} if device == "cuda" else {})
 
 

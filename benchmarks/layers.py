@@ -73,7 +73,7 @@ def lacks_memory(name: str, num_nodes: int, options: BenchOptions) -> str:
     return "" if enough else f"left out: needs about {needed / 1e9:.0f} GB"
 
 
-class Layer(NamedTuple):
+class TimedLayer(NamedTuple):
     """A pooling layer with its input.
 
     Attributes:
@@ -102,7 +102,7 @@ class Layer(NamedTuple):
         return action
 
 
-def layers(batch: Any, names: Collection[str] = NAMES) -> dict[str, Layer]:
+def layers(batch: Any, names: Collection[str] = NAMES) -> dict[str, TimedLayer]:
     """Make the poolings of a minibatch; each keeps half of the nodes.
 
     Args:
@@ -131,10 +131,10 @@ def layers(batch: Any, names: Collection[str] = NAMES) -> dict[str, Layer]:
     }
 
 
-def _layer(pool: torch.nn.Module, x: Tensor, arguments: Sequence[Any]) -> Layer:
+def _layer(pool: torch.nn.Module, x: Tensor, arguments: Sequence[Any]) -> TimedLayer:
     def forward() -> Tensor:
         result = pool(x, *arguments)
         pooled: Tensor = result.view(-1, COLUMNS) if isinstance(result, Tensor) else result[0]
         return pooled
 
-    return Layer(forward, [x, *pool.parameters()])
+    return TimedLayer(forward, [x, *pool.parameters()])

@@ -32,6 +32,7 @@ from torch import Tensor
 
 from benchmarks.chemprop_peer import TARGETS
 from benchmarks.common import new_parser, train_missing
+from haarpool._versions import find_versions
 from haarpool.comparison.learners import Line
 from haarpool.comparison.lines import read_lines
 from haarpool.datasets import read_graphs
@@ -111,7 +112,7 @@ def train(name: str, candidate: str, split: int) -> list[Line]:
         "validation": {m: score_of(trainer, outputs, m, metric) for m in MONITORS},
         "seconds": round(time.perf_counter() - start, 1), "settings": settings,
         "split_hash": trainer.split.digest(), "device": group.device.type,
-        "torch": torch.__version__,
+        **find_versions("torch"),
     }]  # fmt: skip
 
 

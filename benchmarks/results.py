@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import platform
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ import torch
 from benchmarks.measure import BenchOptions, Times
 from haarpool._files import write_text
 from haarpool._numbers import as_json
-from haarpool._versions import find_versions, processor_name
+from haarpool._versions import find_versions
 from haarpool.errors import HaarPoolError
 
 COLUMNS = f"{'':58} {'median ms':>10} {'quartiles':>17} {'rounds':>6} {'value':>9}"
@@ -109,6 +110,14 @@ def describe_machine(options: BenchOptions) -> dict[str, Any]:
         machine["gpu"] = torch.cuda.get_device_name(options.device)
         packages.append("triton")
     return machine | find_versions(*packages)
+
+
+def processor_name() -> str:
+    """Return the name of the processor."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def read_json(path: Path, machine: Mapping[str, Any]) -> list[Any]:

@@ -16,13 +16,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from benchmarks.chemprop_peer import TARGETS, Job, Machine, read_molecules, versions
 from benchmarks.chemprop_peer import train as train_chemprop
 from benchmarks.common import new_parser
 from benchmarks.measure import run_haarpool
 from haarpool._files import write_text
+from haarpool._versions import find_versions
 from haarpool.datasets.splits import make_splits
 
 DATASETS = ("ESOL", "BBBP", "BACE")
@@ -65,7 +64,7 @@ def main() -> None:
         )
     about = {
         "unit": "seconds", "threads": arguments.threads, "cores": os.cpu_count(),
-        "versions": {"torch": torch.__version__, "chemprop": versions(machine.chemprop)},
+        "versions": find_versions("torch") | {"chemprop": versions(machine.chemprop)},
     }  # fmt: skip
     write_text(arguments.out, json.dumps({"about": about, "results": rows}, indent=1) + "\n")
 

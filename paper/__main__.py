@@ -21,13 +21,13 @@ from haarpool.comparison.table import REPEATS
 from haarpool.datasets import find_dataset, read_graphs
 from haarpool.datasets.locations import REMEDY
 from haarpool.errors import HaarPoolError
+from paper.known import copy_known
 from paper.report import check_folder, write_report
 from paper.tables import (
     FROM_BENCHMARK,
     QUICK_REPEATS,
     TABLES,
     PaperTable,
-    all_tables,
     find_table,
 )
 
@@ -67,7 +67,9 @@ def make_parser() -> ArgumentParser:
     )
     parser.add_argument("--list", action="store_true", help="list datasets and methods and stop")
     parser.add_argument(
-        "--report", action="store_true", help="write the report from the lines and train nothing"
+        "--report",
+        action="store_true",
+        help="write the report of all tables from the lines and train nothing",
     )
     parser.add_argument("--quiet", action="store_true", help="hide progress")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
@@ -109,11 +111,11 @@ def run(arguments: Namespace) -> int:
 
 
 def _check_alone(arguments: Namespace) -> None:
-    """Raise an error if the report is asked for together with a selection."""
-    names = ("table", "dataset", "method", "protocol", "list", "retry")
+    """Raise an error if the report is asked for together with a selection of cells."""
+    names = ("dataset", "method", "protocol", "list", "retry")
     if chosen := [name for name in names if getattr(arguments, name)]:
         raise HaarPoolError(
-            "--report alone: it has all tables, datasets and methods",
+            "--report without a selection: it has all tables, datasets and methods",
             f"also {', '.join(chosen)}",
             "leave these out",
         )
@@ -161,6 +163,7 @@ def _train(table: PaperTable, folder: Path, arguments: Namespace) -> int:
             got = "generated graphs of this name"
             raise HaarPoolError(f"the published dataset {dataset}", got, REMEDY)
 
+    copy_known(table, folder, repeats, retry=arguments.retry)
     try:
         summary = run_table(
             table,
@@ -170,7 +173,6 @@ def _train(table: PaperTable, folder: Path, arguments: Namespace) -> int:
             jobs=arguments.jobs,
             device=arguments.device,
             retry=arguments.retry,
-            others=all_tables(),
             check=check,
             progress=progress_option(arguments),
             show=partial(print, flush=True),

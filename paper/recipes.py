@@ -11,7 +11,7 @@ from paper.results import Experiment, spread
 OWN_RECIPE = "-own"  # end of the name of a row
 
 
-class Recipe(NamedTuple):
+class PeerScore(NamedTuple):
     """A peer by the recipe of its authors on a dataset, beside its published number.
 
     Attributes:
@@ -32,7 +32,7 @@ def recipe_line(table1: Sequence[Experiment]) -> str:
     return f"{count_recipes(recipes)}{'; outside: ' * bool(outside)}{'; '.join(outside)}."
 
 
-def count_recipes(recipes: Sequence[Recipe]) -> str:
+def count_recipes(recipes: Sequence[PeerScore]) -> str:
     """Say how many published numbers peers reach by the recipes of their authors."""
     counts = []
     for is_quoted in (False, True):
@@ -46,14 +46,14 @@ def count_recipes(recipes: Sequence[Recipe]) -> str:
     )
 
 
-def find_recipes(table1: Sequence[Experiment]) -> Iterator[Recipe]:
+def find_recipes(table1: Sequence[Experiment]) -> Iterator[PeerScore]:
     """Yield the peers with their own recipes that have a published number."""
     for one in table1:
         for method, value in own_recipes(one).items():
             if published := one.published(method):
                 text = f"{peer_title(one, method)} on {one.name}, {spread(value)} instead of "
                 inside = value.contains(published.value)
-                yield Recipe(f"{text}{published}", inside, published.mark == "*")
+                yield PeerScore(f"{text}{published}", inside, published.mark == "*")
 
 
 def best_recipes(table1: Sequence[Experiment]) -> str:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from haarpool.comparison.document import Part, write_document
 from haarpool.comparison.learners import Line
-from haarpool.comparison.lines import ResultLines, current_lines
+from haarpool.comparison.lines import ResultLines, current_lines, refuse_other_files
 from haarpool.comparison.table import REPEATS
 from haarpool.errors import HaarPoolError
 from paper.speed import read_benchmarks, speed_parts
 from paper.table_report import PaperReport
-from paper.tables import QUICK_REPEATS, PaperTable, all_tables
+from paper.tables import QUICK_REPEATS, TABLES, PaperTable, all_tables
 
 MADE_BY = "Made by `python -m paper"
 EARLIER = "Made by `haarpool reproduce"  # in the report of an earlier version
@@ -72,14 +72,7 @@ def write_report(folder: Path, *, quick: bool = False) -> list[Path]:
 
 def check_folder(folder: Path) -> None:
     """Raise an error if a folder is a file, or has files that are not those of results."""
-    if folder.is_file():
-        raise HaarPoolError("a folder for results", f"the file {folder}", "choose a folder")
-    path = folder / "README.md"
-    text = path.read_text("utf-8", errors="replace") if path.exists() else MADE_BY
-    if MADE_BY not in text and EARLIER not in text:
-        raise HaarPoolError(
-            "a folder for results", f"{path}, which is not a report", "choose another folder"
-        )
+    refuse_other_files(folder, (*TABLES, "bench-*.json"), (MADE_BY, EARLIER), "results")
     for quick in (False, True):
         read_benchmarks(folder, quick=quick)
 

@@ -9,7 +9,7 @@ from haarpool._numbers import DASH, mean_and_std
 from haarpool.comparison.learners import Line, NetworkLearner
 from haarpool.comparison.lines import ResultLines
 from haarpool.comparison.report import Units
-from haarpool.comparison.statistics import Estimate, estimate, paired_difference
+from haarpool.comparison.statistics import MIN_SPLITS, Estimate, estimate, paired_difference
 from haarpool.comparison.table import REPEATS, Cell
 from haarpool.tasks import SCORES
 from paper.table_report import PaperReport
@@ -123,7 +123,7 @@ class Experiment:
             part: Part of the data that is scored; by default the test part.
         """
         difference = paired_difference(self.lines(method), self.lines(other), part)
-        if difference is None or difference.splits < 2:
+        if difference is None or difference.splits < MIN_SPLITS:
             return None
         return self.units.scaled(difference._replace(mean=self.sign * difference.mean))
 

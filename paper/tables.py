@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from haarpool._numbers import mean_and_std
 from haarpool.comparison.learners import NetworkLearner
 from haarpool.comparison.table import Cell, Table
 from haarpool.comparison.table import Row as PlainRow
+from haarpool.errors import HaarPoolError
 
 TABLES = ("table1", "triangles", "qm7", "ablation")
 FROM_BENCHMARK = ("timing", "properties")  # from the files of `python -m benchmarks`
@@ -60,6 +61,41 @@ class PaperTable(Table):
     published: Mapping[str, Mapping[str, Published]] = field(default_factory=dict)
     history: Sequence[str] = ()
     quick: Sequence[str] = ()
+
+    def with_cells(self, cells: Sequence[Cell]) -> Self:
+        """Return the table with some cells and their rows."""
+        kept = {cell.method for cell in cells}
+        return replace(self, cells=cells, rows=[row for row in self.rows if row.name in kept])
+
+    def select(
+        self,
+        datasets: Iterable[str] = (),
+        methods: Iterable[str] = (),
+        protocols: Iterable[str] = (),
+    ) -> Self:
+        """Return the table with the cells of some datasets, methods and protocols; none means all.
+
+        Args:
+            datasets: Names of datasets, in any case.
+            methods: Names of methods.
+            protocols: Names of protocols.
+        """
+        chosen = list(self.cells)
+        for kind, names in (("dataset", datasets), ("method", methods), ("protocol", protocols)):
+            known = {getattr(cell, kind).lower(): getattr(cell, kind) for cell in self.cells}
+            wanted = {name.lower(): name for name in names}
+            if unknown := [name for lower, name in wanted.items() if lower not in known]:
+                expected = f"a {kind} of {self.name}: {', '.join(known.values())}"
+                raise HaarPoolError(expected, unknown[0], "choose some of these")
+            if wanted:
+                chosen = [cell for cell in chosen if getattr(cell, kind).lower() in wanted]
+        if not chosen:
+            raise HaarPoolError(
+                f"a cell of {self.name}",
+                "none with these datasets, methods and protocols",
+                "list all cells",
+            )
+        return self.with_cells(chosen)
 
     def shortened(self) -> PaperTable:
         """Return the table with few epochs."""

@@ -2,6 +2,8 @@
 
 import csv
 import inspect
+import pickle
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from torch_geometric.data import Data
 
 import haarpool as hp
 from haarpool import HaarClassifier, HaarRegressor
+from haarpool.cli.flags import shell_words
 from haarpool.datasets import as_graphs
 from haarpool.training.config import RunConfig
 from haarpool.training.presets import BEST
@@ -382,7 +385,7 @@ def test_labels_of_the_graphs_that_are_not_needed_may_be_anything():
     values = HaarRegressor(**fast).fit(graphs)
     assert values.predict(graphs).shape == (12, 3)
     assert values.score(graphs) < 1
-    with pytest.raises(hp.HaarPoolError, match=r"use HaarRegressor, or pass y$"):
+    with pytest.raises(hp.HaarPoolError, match=r"pass them to HaarRegressor$"):
         HaarClassifier(**fast).fit(graphs)
 
 
@@ -396,7 +399,9 @@ def test_messages_name_only_parameters_of_estimators():
         (HaarClassifier(**FAST), [[1, 0]] * 6),
         (HaarRegressor(**FAST), [np.nan] * 6),
     ):
-        with pytest.raises(hp.HaarPoolError, match=r"; (pass y|choose other targets$)"):
+        with pytest.raises(
+            hp.HaarPoolError, match=r"; (pass y|choose other targets$|.*pass them to HaarR)"
+        ):
             model.fit(graphs, y)
 
 
@@ -413,7 +418,7 @@ def test_errors():
     for wrong in (1, np.zeros((6, 0)), np.zeros((6, 2, 2))):
         with pytest.raises(hp.HaarPoolError, match=r"of shape \(G,\) or \(G, T\)"):
             HaarRegressor(**FAST).fit(graphs, wrong)
-    with pytest.raises(hp.HaarPoolError, match="use HaarClassifier"):
+    with pytest.raises(hp.HaarPoolError, match="for classes pass them to HaarClassifier"):
         HaarRegressor(**FAST).fit(graphs, ["a"] * 6)
     with pytest.raises(hp.HaarPoolError, match="labels of the graphs"):
         HaarClassifier(**FAST).fit(graphs)
@@ -423,7 +428,9 @@ def test_errors():
         HaarRegressor(**FAST).fit(graphs[:1], [1.0])
     for data in graphs:
         data.y = torch.tensor([0.5])
-    with pytest.raises(hp.HaarPoolError, match="use HaarRegressor"):
+    with pytest.raises(
+        hp.HaarPoolError, match=r"pass y with classes, or pass them to HaarRegressor$"
+    ):
         HaarClassifier(**FAST).fit(graphs)
     model = HaarClassifier(**FAST).fit(graphs, ring)
     with pytest.raises(hp.HaarPoolError, match="pass y"):
@@ -431,6 +438,40 @@ def test_errors():
     other = [Data(x=torch.ones(3, 5), edge_index=torch.zeros(2, 0, dtype=torch.long))]
     with pytest.raises(hp.HaarPoolError, match="3 columns 'x'"):
         model.predict(other)
+
+
+def test_errors_of_reading_say_what_an_estimator_takes(tmp_path, monkeypatch):
+    monkeypatch.delenv("HAARPOOL_DATA", raising=False)
+    path = tmp_path / "file.csv"
+    path.write_text("molecule,label\nC,0\n")
+    read = re.escape("pass haarpool.datasets.read_graphs(..., ")
+    for model in (HaarClassifier(**FAST), HaarRegressor(**FAST)):
+        with pytest.raises(hp.HaarPoolError, match=rf'; {read}root="DIR"\) or set') as caught:
+            model.fit("NOPE")
+        assert "; pass --root DIR or set" in caught.value.in_words(shell_words)
+        copy = pickle.loads(pickle.dumps(caught.value))
+        assert str(copy) == str(caught.value)
+        with pytest.raises(hp.HaarPoolError, match=rf'expected smiles as .*{read}smiles="COLUMN"'):
+            model.fit(path)
+    model = HaarClassifier(**FAST | {"epochs": 1}).fit("rings")
+    for method in (model.predict, model.score):
+        with pytest.raises(hp.HaarPoolError, match=rf'; {read}root="DIR"\) or set'):
+            method("NOPE")
+
+
+def test_errors_about_the_labels_of_a_table_say_what_an_estimator_takes(tmp_path):
+    pytest.importorskip("rdkit", reason="the extra haarpool[chem] is not installed")
+    path = tmp_path / "file.csv"
+    path.write_text("smiles,label\n" + "C,a\nCC,b\n" * 6)
+    with pytest.raises(hp.HaarPoolError, match=r"line 2: 'a'; .* pass them to HaarClassifier$"):
+        HaarRegressor(**FAST).fit(path)
+    path.write_text("smiles,label\n" + "".join(f"C,{i}\n" for i in range(30)))
+    with pytest.raises(hp.HaarPoolError, match=r'graphs\(..., task="classification"\), or regr'):
+        HaarClassifier(**FAST).fit(path)
+    path.write_text("smiles,a,b\n" + "C,1,2\nCC,2,1\n" * 6)
+    columns = r'; pass y, or haarpool.datasets.read_graphs\(..., targets="COLUMN"\)$'
+    with pytest.raises(hp.HaarPoolError, match=columns):
+        HaarClassifier(**FAST).fit(path)
 
 
 @pytest.mark.parametrize("estimator", [HaarClassifier, HaarRegressor])

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 import haarpool as hp
-from haarpool.data import AddHaarChain
+from haarpool.data import AddHaarChain, ChainArguments
+from haarpool.nn.strings.build import LayerOptions
+from haarpool.nn.strings.registry import registered_layers
 
 ROOT = Path(__file__).parents[1]
 IMPORTS = """
@@ -17,6 +19,8 @@ import numpy as np
 import haarpool as hp
 from haarpool.chains.recipe import Recipe
 from haarpool.data import AddHaarChain
+from haarpool.nn import build_model
+from typing import Any
 graph = [[0, 1], [1, 0]]
 
 def pairs(adjacency: object, num_clusters: int, *, seed: int) -> list[int]:
@@ -39,6 +43,10 @@ dataset = hp.load_dataset("rings", features="degree", seed=1)
 model: hp.HaarClassifier = hp.HaarClassifier(epochs=3, chain={"method": "matching"}).fit(dataset)
 values: hp.HaarRegressor = hp.HaarRegressor(ensemble=2, monitor="loss", device="cpu")
 values = hp.HaarRegressor(task="counts")
+network = build_model("GC8-DP-SUM", 3, 2, dropout=0.1, num_clusters=8)
+network.transform(seed=1, method="kmeans", options={"n_init": 3})
+own: dict[str, Any] = {"share": 0.8}
+build_model("GC8-TOY-SUM", 3, 2, **own)
 epochs: int = model.epochs
 """
 # What mypy says of a line, or a part of it.
@@ -56,6 +64,9 @@ WRONG = {
     "hp.HaarRegressor(epochs='3')": 'incompatible type "str"; expected "int"',
     "hp.HaarRegressor(schedule='linear')": "incompatible type \"Literal['linear']\"",
     "hp.HaarClassifier(task=3)": 'incompatible type "int"; expected "str"',
+    "build_model('GC8-HP', 3, 2, droput=0.1)": 'Unexpected keyword argument "droput"',
+    "build_model('GC8-TP-SUM', 3, 2, ratio='x')": 'incompatible type "str"; expected "float"',
+    "network.transform(sed=3)": 'Unexpected keyword argument "sed"',
     "hp.load_dataset('rings', feature='x')": 'Unexpected keyword argument "feature"',
     "hp.adjiont(graph)": 'Module has no attribute "adjiont"',
 }
@@ -83,6 +94,16 @@ def test_mypy_accepts_correct_calls_and_finds_each_mistake(tmp_path):
     assert errors.keys() == WRONG.keys()
     for line, (error,) in errors.items():
         assert WRONG[line] in error
+
+
+def test_options_for_type_checkers_are_those_of_layers():
+    options = {name for layer in registered_layers().values() for name in layer.options}
+    assert LayerOptions.__annotations__.keys() <= options | {"cluster_ratio"}
+
+
+def test_arguments_for_type_checkers_are_those_of_the_transform():
+    names = {*inspect.signature(AddHaarChain).parameters} - {"num_levels", "top"}
+    assert ChainArguments.__annotations__.keys() == names
 
 
 FUNCTIONS = [getattr(hp, name) for name in hp.__all__ if name != "__version__"] + [AddHaarChain]

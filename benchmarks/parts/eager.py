@@ -18,7 +18,7 @@ from torch_geometric.data import Batch
 from torch_geometric.nn import GCNConv, TopKPooling
 from torch_geometric.utils import from_networkx
 
-from benchmarks.layers import COLUMNS, MODES, OWN, Layer
+from benchmarks.layers import COLUMNS, MODES, OWN, TimedLayer
 from benchmarks.measure import BenchOptions, in_new_process, measure
 from benchmarks.results import Measurement
 from haarpool.data import AddHaarChain
@@ -84,7 +84,7 @@ def minibatch(num_nodes: int, options: BenchOptions) -> Any:
     return batch
 
 
-def make_layers(batch: Any) -> dict[str, Layer]:
+def make_layers(batch: Any) -> dict[str, TimedLayer]:
     """Make the layers of a minibatch.
 
     "new batch" reads the tensors of the chain anew in every call, as the first layer of a training
@@ -104,6 +104,6 @@ def make_layers(batch: Any) -> dict[str, Layer]:
         f"{OWN[0]}, new batch": (lambda: haar(x, dict(batch.tensors)).x, haar),
     }
     return {
-        name: Layer(forward, [x, *module.parameters()])
+        name: TimedLayer(forward, [x, *module.parameters()])
         for name, (forward, module) in forwards.items()
     }

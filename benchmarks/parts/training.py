@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +15,6 @@ from benchmarks.results import Measurement
 from haarpool.datasets import read_graphs
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.locations import is_available
-from haarpool.haar.kernels._torch_internals import only_errors_of_compile
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, deterministic, num_threads
 from haarpool.training.loop import Trainer
@@ -50,15 +50,17 @@ def _compiled(
     runs: dict[str, Run], first: Times, graphs: Graphs, options: BenchOptions
 ) -> Iterator[Measurement]:
     """Measure compiled networks, as many as there is time for."""
-    start = time.perf_counter()
+    start, logger = time.perf_counter(), logging.getLogger("torch._dynamo")
+    level = logger.level
     for token, one in runs.items():
         if time.perf_counter() - start > COMPILE_SECONDS:
             times = {"compiled": Times(error=f"left out after {COMPILE_SECONDS} s of compiling")}
         else:
             torch.compiler.reset()  # a network is compiled at most eight times
             compiled = replace(one, config=replace(one.config, compile=True))
-            with only_errors_of_compile():  # graph breaks of other poolings are no news
-                times = _measure(one, {"compiled": _epoch(compiled, False)}, options)
+            logger.setLevel(logging.ERROR)  # graph breaks of other poolings are no news
+            times = _measure(one, {"compiled": _epoch(compiled, False)}, options)
+            logger.setLevel(level)
         yield _line(token, "compiled", times["compiled"], first, graphs)
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from haarpool.errors import HaarPoolError as HaarPoolError
     from haarpool.errors import HaarPoolWarning as HaarPoolWarning
     from haarpool.estimator import HaarClassifier as HaarClassifier
+    from haarpool.estimator import HaarNodeClassifier as HaarNodeClassifier
+    from haarpool.estimator import HaarNodeRegressor as HaarNodeRegressor
     from haarpool.estimator import HaarRegressor as HaarRegressor
     from haarpool.estimator import load as load
     from haarpool.haar.basis import compressive_basis as compressive_basis
@@ -53,7 +55,13 @@ if not TYPE_CHECKING:  # a type checker would take every misspelt name for one o
             "haar.coefficients": ["join", "split", "threshold"],
             "comparison.comparison": ["Comparison", "compare"],
             "errors": ["HaarPoolError", "HaarPoolWarning"],
-            "estimator": ["HaarClassifier", "HaarRegressor", "load"],
+            "estimator": [
+                "HaarClassifier",
+                "HaarNodeClassifier",
+                "HaarNodeRegressor",
+                "HaarRegressor",
+                "load",
+            ],
             "datasets.pyg": ["load_dataset"],
             "chains.adjacency": ["as_adjacency"],
             "haar.chain_tensors": ["TransformPlan"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 DASH = "–"  # in place of a number that is not there
@@ -62,6 +63,11 @@ def measured(mean: float, std: float | None = None) -> str:
     # At most four digits of the mean, even if all repeats have the same score.
     scale = max(std, abs(mean) / 100) or 1
     return mean_and_std(mean, std, max(1 - math.floor(math.log10(scale)), 0))
+
+
+def six_digits(values: Iterable[float]) -> list[str]:
+    """Return the cells of numbers in a table."""
+    return [f"{value:.6g}" for value in values]
 
 
 def as_json(value: Any, digits: int = 17) -> Any:

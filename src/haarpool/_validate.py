@@ -7,10 +7,10 @@ together with its help text for the shell.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from haarpool.errors import HaarPoolError
 
@@ -105,38 +105,78 @@ def similar(value: str, choices: Sequence[Any]) -> str | None:
     return next(iter(get_close_matches(value, texts, n=1)), None)
 
 
-def like_default(
-    name: str, value: Any, default: Any, limits: tuple[Any, ...] | None = None
-) -> None:
-    """Check that a value is of the type of a default: a number, a boolean or text.
+class Option(NamedTuple):
+    """A value that a user may set: its default, whose type values have, and its limits.
 
-    Args:
-        name: Name of the parameter.
-        value: The value.
-        default: Its default; with a default of another type, as None, any value is right.
-        limits: Smallest and largest value, None for no largest one; those of a real number are
-            excluded. The choices of a text.
-
-    Example:
-        >>> like_default("width", 2.5, default=2)
-        Traceback (most recent call last):
-        haarpool.errors.HaarPoolError: expected width as a whole number, got 2.5; pass for example
-        width=2
+    Attributes:
+        default: Value by default. With `None`, values have the type of the limits, or are `None`;
+            without limits too, any value is right.
+        limits: Smallest and largest number, `None` for no largest one; those of a real number are
+            excluded, unless one is the default. The choices of a text. () for no limits.
     """
-    remedy, example = f"pass for example {{{name}}}", {name: default}
-    if isinstance(default, bool):
-        choice(name, value, (True, False, 0, 1))
-    elif isinstance(default, int):
-        low, high = limits or (-INFINITY, None)
-        whole_number(name, value, low, high, remedy=remedy, **example)
-    elif isinstance(default, float):
-        low, high = limits or (-INFINITY, None)
+
+    default: Any
+    limits: tuple[Any, ...] = ()
+
+    def check(self, name: str, value: Any) -> Any:
+        """Check the value of a parameter; "pooling.ratio" is an entry of a mapping.
+
+        Example:
+            >>> Option(2, (1, 9)).check("width", 2.5)
+            Traceback (most recent call last):
+            haarpool.errors.HaarPoolError: expected width in 1..9, got 2.5; pass for example width=2
+        """
+        default, limits = self
+        if type(value) is type(default) and value == default:
+            return value
+        kind = limits[0] if default is None and limits else default
+        example = self.example(name)
+        if isinstance(kind, bool):
+            return bool(choice(name, value, (True, False, 0, 1)))
+        if isinstance(kind, int | float):
+            low, high = limits or (-INFINITY, None)
+            if isinstance(kind, int):
+                return whole_number(name, value, low, high, **example)
+            high = INFINITY if high is None else high
+            ends = {"includes_minimum": default == low, "includes_maximum": default == high}
+            return real_number(name, value, low, high, **ends, **example)
+        if isinstance(kind, str) and limits:
+            return choice(name, value, limits)
+        if isinstance(kind, str) and not isinstance(value, str):
+            raise HaarPoolError("as text", f"{value!r}", parameter=name, **example)
+        return value
+
+    def is_consistent(self) -> bool:
+        """Return whether the limits are limits, or choices, and the default is among them."""
+        default, limits = self
+        if not limits or isinstance(default, bool):
+            return True
+        if isinstance(limits[0], str):
+            return default is None or default in limits
+        low, high = limits if len(limits) == 2 else (None, None)
         high = INFINITY if high is None else high
-        real_number(name, value, low, high, includes_minimum=False, remedy=remedy, **example)
-    elif isinstance(default, str) and limits:
-        choice(name, value, limits)
-    elif isinstance(default, str) and not isinstance(value, str):
-        raise HaarPoolError("as text", f"{value!r}", remedy, parameter=name, **example)
+        known: list[Any] = [low, low if default is None else default, high]
+        return all(isinstance(one, int | float) for one in known) and known == sorted(known)
+
+    def example(self, name: str) -> dict[str, Any]:
+        """Return the remedy of an error, and the value that it mentions."""
+        return {"remedy": f"pass for example {{{name}}}", name: self.default}
+
+
+def make_options(
+    owner: str, defaults: Mapping[str, Any], limits: Mapping[str, Sequence[Any]]
+) -> dict[str, Option]:
+    """Return the options of an owner by name; their limits must be consistent."""
+    for unknown in [name for name in limits if name not in defaults]:
+        expected = f"limits of options of {owner}: {', '.join(defaults) or 'it has none'}"
+        raise HaarPoolError(expected, f"{unknown!r}", "rename it, or leave it out")
+    result = {name: Option(defaults[name], tuple(limits.get(name, ()))) for name in defaults}
+    for name, option in result.items():
+        if not option.is_consistent():
+            expected = f"limits of {owner} with the default {name}={option.default!r} inside"
+            remedy = f'pass for example limits={{"{name}": (smallest, largest)}}'
+            raise HaarPoolError(expected, f"{option.limits}", remedy)
+    return result
 
 
 def seed(value: Any) -> int:
@@ -150,7 +190,7 @@ def setting(default: Any, help: str, **shell: Any) -> Any:  # noqa: A002
     Args:
         default: Default value of the field.
         help: Help text of the argument.
-        **shell: `flag` (if the argument is not named like the field), `metavar`, `choices`, and
-            `type` (if it is not the type of the default).
+        **shell: `metavar`, `choices`, and `type` (if it is not the type of the default); `limits`
+            of its values, see `Option`.
     """
     return field(default=default, metadata={"help": help, **shell})

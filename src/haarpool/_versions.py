@@ -1,12 +1,16 @@
-"""What the last digits and the times of a result depend on: versions and the processor."""
+"""Versions of packages, which the last digits of a result depend on."""
 
 from __future__ import annotations
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from haarpool import __version__
+
+# Packages whose versions a run, each line of a comparison, and `haarpool info` show.
+RUN = ("torch", "torch_geometric", "numpy", "scipy")
+TRIAL = (*RUN, "scikit-learn", "grakel")
+INSTALLATION = (*RUN, "scikit-learn", "rdkit", "grakel")
 
 
 def find_versions(*packages: str) -> dict[str, str | None]:
@@ -26,11 +30,3 @@ def find_versions(*packages: str) -> dict[str, str | None]:
         except PackageNotFoundError:
             found[name] = None
     return found
-
-
-def processor_name() -> str:
-    """Return the name of the processor."""
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text().splitlines() if path.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()

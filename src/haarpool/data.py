@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import torch
@@ -174,6 +174,22 @@ class ChainData(Data):  # type: ignore[misc]
         if is_chain_key(key):
             return self._store.increment(key)
         return super().__inc__(key, value, *args, **kwargs)
+
+
+class ChainArguments(TypedDict, total=False):
+    """Arguments of `AddHaarChain` besides those that a network sets, `num_levels` and `top`."""
+
+    ratio: float | Iterable[float]
+    method: str | ClusteringFunction
+    seed: int
+    sizes: Iterable[int] | Literal["paper"] | None
+    order: Order
+    measure: Measure
+    symmetrize: bool
+    options: Mapping[str, Any] | None
+    chain: Callable[[Data], Chain] | None
+    features: str | None
+    reorder: bool
 
 
 @functional_transform("add_haar_chain")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -62,13 +63,16 @@ class HaarPoolError(ValueError):
         # The texts go to `args`, so that the error survives pickling between processes.
         super().__init__(expected, got, remedy)
         self.parameter, self.values = parameter, values
+        self.words: Callable[..., str] = python_words
 
-    def texts(self, words: Callable[..., str] = python_words) -> tuple[str, str, str]:
+    def texts(self, words: Callable[..., str] | None = None) -> tuple[str, str, str]:
         """Return what was expected, what came, and the remedy.
 
         Args:
-            words: Writes a parameter: `words(name)`, or `words(name, value)`.
+            words: Writes a parameter: `words(name)`, or `words(name, value)`; by default those of
+                the function that the user called, see `errors_in_words`.
         """
+        words = words or self.words
         expected, got, remedy = self.args
         start = f"{words(self.parameter)} " if self.parameter else ""
         expected, remedy = (_fill_in(text, self.values, words) for text in (expected, remedy))
@@ -99,7 +103,7 @@ class HaarPoolError(ValueError):
 
     @property
     def expected(self) -> str:
-        """What was expected, in the words of Python."""
+        """What was expected."""
         return self.texts()[0]
 
     @property
@@ -109,16 +113,38 @@ class HaarPoolError(ValueError):
 
     @property
     def remedy(self) -> str:
-        """How to fix it, in the words of Python."""
+        """How to fix it."""
         return self.texts()[2]
 
-    def in_words(self, words: Callable[..., str] = python_words) -> str:
+    def in_words(self, words: Callable[..., str] | None = None) -> str:
         """Return the whole message, with parameters as `words` writes them, see `texts`."""
         expected, got, remedy = self.texts(words)
         return f"expected {expected}, got {got}; {remedy}"
 
     def __str__(self) -> str:
         return self.in_words()
+
+
+@contextmanager
+def errors_in_words(words: Callable[..., str]) -> Iterator[None]:
+    """Let errors inside a block write parameters as a front end does.
+
+    A front end is a function that users call; functions that it calls have other parameters.
+
+    Args:
+        words: Writes a parameter, see `HaarPoolError.texts`.
+
+    Example:
+        >>> with errors_in_words(lambda name, value=...: f"read({name}={value})"):
+        ...     raise HaarPoolError("a folder", "none", "pass {root}", root="DIR")
+        Traceback (most recent call last):
+        haarpool.errors.HaarPoolError: expected a folder, got none; pass read(root=DIR)
+    """
+    try:
+        yield
+    except HaarPoolError as error:
+        error.words = words
+        raise
 
 
 class MissingExtraError(HaarPoolError, ImportError):

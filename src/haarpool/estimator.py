@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
+from functools import partial
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import sklearn.exceptions
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from haarpool._types import Domain, Floats, Ints
+from haarpool._types import Domain, Floats
 from haarpool._validate import real_number
 from haarpool.datasets import as_graphs
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import class_values, default_names, with_labels, with_values
+from haarpool.datasets.labels import class_values
+from haarpool.datasets.reading import labelled_graphs, words_of_graphs
 from haarpool.datasets.splits import as_json, hold_out
-from haarpool.errors import HaarPoolError
-from haarpool.tasks import MISSING, Task, find_task
+from haarpool.errors import HaarPoolError, errors_in_words
+from haarpool.tasks import Task, find_task
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup, find_device
 from haarpool.training.results import describe_run
@@ -81,10 +84,23 @@ class _RegressorParameters(_Parameters):
     task: str = "regression"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class _NodeClassifierParameters(_Parameters):
+    arch: str = "haarunet"
+    task: str = "node_classification"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _NodeRegressorParameters(_Parameters):
+    arch: str = "haarunet"
+    task: str = "node_regression"
+
+
 class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """The common part of both estimators."""
+    """The common part of all estimators."""
 
     task: str
+    _of_nodes: ClassVar[bool] = False
     _model: TrainedModel | None = None
 
     def fit(self, graphs: Any, y: Any = None) -> Self:
@@ -93,8 +109,8 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         A random part of the graphs, of each class, is not trained on (`validation`).
 
         Args:
-            graphs: A list of PyG `Data`, a PyG dataset, `Graphs`, or what `haarpool train` takes: a
-                name, a folder in TU layout, a .csv or .pt file.
+            graphs: A PyG `Data` or a list of them, a PyG dataset, `Graphs`, or what
+                `haarpool train` takes: a name, a folder in TU layout, a .csv, .npz or .pt file.
             y: Labels instead of those of the graphs: (G,), or (G, T) for several targets. For a
                 classifier these have the classes 0 and 1; other classes are booleans, numbers or
                 text, and `predict` returns them in the same dtype. None and NaN are missing labels.
@@ -103,19 +119,13 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         real_number("validation", self.validation, 0, 1, includes_minimum=False)
         settings = {name: getattr(self, name) for name in SETTINGS}
         config = RunConfig(**settings | {"chain": self.chain or {}})
-        labelled, dtype = self._labelled(graphs, y)
-        try:
+        with self._words():
+            labelled, dtype = labelled_graphs(graphs, y, find_task(self.task))
             check_labels(labelled)
-        except HaarPoolError as error:
-            if not error.values:
-                raise
-            # It mentions parameters of `read_graphs`.
-            remedy = "pass y" + " with other labels" * bool(labelled.is_labelled.any())
-            raise HaarPoolError(error.expected, error.got, remedy) from error
-        split = hold_out(labelled, self.validation, config.seed)
-        group = ProcessGroup(device=find_device(self.device))
-        run = start_run(labelled, config, group, progress=self.progress, splits=[split])
-        train_run(run, progress=self.progress)
+            split = hold_out(labelled, self.validation, config.seed)
+            group = ProcessGroup(device=find_device(self.device))
+            run = start_run(labelled, config, group, progress=self.progress, splits=[split])
+            train_run(run, progress=self.progress)
         self._model = run.model
         self._config = describe_run(run, f"{self!r}.fit(graphs)", {})
         self._config["data"]["class_dtype"] = dtype
@@ -125,39 +135,22 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
     def _check_task(self) -> None:
         """Raise an error if the task is that of another estimator."""
         task = find_task(self.task)
-        if task is None or not isinstance(self, _estimator_of(task)):
+        is_mine = task is not None and isinstance(self, _estimator_of(task))
+        if task is None or not is_mine or task.of_nodes != self._of_nodes:
             kind = "classes" if isinstance(self, HaarClassifier) else "values"
+            kind += " of nodes" * self._of_nodes
             remedy = "choose one of `haarpool.tasks.task_names()`"
             if task is not None:
                 remedy = f"use {_estimator_of(task).__name__}"
             raise HaarPoolError(f"with {kind} as labels", f"{task!r}", remedy, parameter="task")
 
-    def _labelled(self, data: Any, y: Any) -> tuple[Graphs, str | None]:
-        """Return graphs with labels that fit the task, and the dtype of the classes in y."""
-        task = find_task(self.task)
-        # Labels that look like values are no classes, unless a task of classes is chosen.
-        asked = None if task.of_several else task
-        try:
-            graphs = as_graphs(data, asked, labels=y is None)
-        except HaarPoolError as error:
-            if "task" not in error.values:
-                raise
-            remedy = "use HaarRegressor, or pass y"  # it mentions the parameter of `read_graphs`
-            raise HaarPoolError(error.expected, error.got, remedy) from error
-        if y is not None:
-            return with_labels(graphs, y, task)
-        if graphs.task is None:
-            return graphs, None
-        if graphs.task.reads_classes == task.reads_classes:
-            return _with_task(graphs, task), None
-        if task.reads_classes:
-            raise HaarPoolError(
-                "classes, as whole numbers", "real values", "use HaarRegressor, or pass y"
-            )
-        assert graphs.targets is not None
-        names = np.array([*graphs.classes, np.nan], object)  # a missing class is -1, the last one
-        numbers = np.nan_to_num(graphs.targets, nan=MISSING).astype(np.int64)
-        return with_values(graphs, task, names[numbers]), None
+    def _words(self) -> AbstractContextManager[None]:
+        """Let errors of other functions mention what this class has."""
+        return errors_in_words(partial(_words, _estimator_of(find_task(self.task))))
+
+    def _graphs(self, graphs: Any) -> Graphs:
+        with self._words():
+            return as_graphs(graphs, labels=False)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether the estimator is fitted; `check_is_fitted` asks this."""
@@ -171,7 +164,7 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         return self._model
 
     def _predict(self, graphs: Any) -> Floats:
-        return self.trained.predict(as_graphs(graphs, labels=False))
+        return self.trained.predict(self._graphs(graphs))
 
     def predict_uncertainty(self, graphs: Any) -> Floats:
         """Compute the standard deviation of the predictions over the members of an ensemble.
@@ -191,24 +184,44 @@ class _Estimator(_Parameters, BaseEstimator):  # type: ignore[misc]  # scikit-le
         model = self.trained
         if len(model.networks) == 1:
             raise HaarPoolError("an ensemble", "one network", "fit with ensemble=5")
-        members = model.predict_members(as_graphs(graphs, labels=False))
+        members = model.predict_members(self._graphs(graphs))
         spread = model.task.uncertainty(members, model.names)
         return spread[:, 0] if spread.shape[1] == 1 else spread
 
-    def _to_score(self, graphs: Any, y: Any) -> tuple[Graphs, str | None]:
-        """Return graphs with labels of the task of the model, and the dtype of the classes in y."""
-        labelled, dtype = self._labelled(graphs, y)
-        if labelled.task is None or not labelled.is_labelled.any():
-            raise HaarPoolError("graphs with labels", "graphs without", "pass y")
-        model, number = self.trained, len(labelled.target_names) or 1
-        wanted = len(model.names.targets) or 1
+    def _score(self, graphs: Any, y: Any) -> float:
+        """Compute what `score` returns."""
+        model = self.trained
+        with self._words():
+            labelled, dtype = labelled_graphs(graphs, y, find_task(self.task))
+        number, wanted = len(labelled.target_names) or 1, len(model.names.targets) or 1
         if (model.task, wanted) != (labelled.task, number):
             raise HaarPoolError(
                 f"labels for {model.task}, {wanted} per graph, as in fit",
                 f"labels for {labelled.task}, {number} per graph",
                 "pass others",
             )
-        return labelled, dtype
+        labelled = labelled.take(np.flatnonzero(labelled.is_labelled))
+        targets = labelled.targets
+        assert targets is not None
+        if model.task.reads_classes:
+            targets = self._to_classes(labelled, dtype)
+        return model.task.estimator_score(model.predict(labelled), targets, model.names)
+
+    def _to_classes(self, graphs: Graphs, dtype: str | None) -> NDArray[Any]:
+        """Return labels as numbers of classes of the model, C for one that it does not have."""
+        model, targets = self.trained, graphs.targets
+        assert targets is not None
+        own = class_values(model.names.classes, self._config["data"].get("class_dtype")).tolist()
+        pairs = [*zip(model.names.classes, own, strict=True)]
+        others = zip(graphs.classes, class_values(graphs.classes, dtype).tolist(), strict=True)
+        # 1 of the graphs is True of y, and "1" of a table is 1.
+        same = [[name == n or value == v for n, v in pairs] + [True] for name, value in others]
+        numbers = np.argmax(same, axis=1)
+        if model.task.classes and len(pairs) in numbers:
+            return targets  # the first class and the second one, under other names
+        known, targets = model.task.known(targets), targets.copy()
+        targets[known] = numbers[targets[known].astype(np.int64)]
+        return targets
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write a folder that `haarpool.load` and `haarpool predict` read."""
@@ -284,28 +297,7 @@ class HaarClassifier(ClassifierMixin, _ClassifierParameters, _Estimator):  # typ
         Returns:
             The score; the mean ROC-AUC is over the targets with both classes, NaN without any.
         """
-        labelled, dtype = self._to_score(graphs, y)
-        task, names = self.trained.task, self.trained.names
-        targets = labelled.targets
-        assert targets is not None
-        if not task.has_targets:
-            labelled = labelled.take(np.flatnonzero(labelled.is_labelled))
-            targets = self._classes_of(labelled, dtype)
-        elif set(labelled.classes) <= set(names.classes):  # some may not occur in these graphs
-            known = np.isfinite(targets)
-            number = [*map(names.classes.index, labelled.classes)]
-            targets = targets.copy()
-            targets[known] = np.array(number)[targets[known].astype(np.int64)]
-        return task.estimator_score(self._predict(labelled), targets, names)
-
-    def _classes_of(self, graphs: Graphs, dtype: str | None) -> Ints:
-        """Return (G,) the class of each graph for the model, C if the model does not have it."""
-        own = [*zip(self.trained.names.classes, self.classes_.tolist(), strict=True)]
-        others = zip(graphs.classes, class_values(graphs.classes, dtype).tolist(), strict=True)
-        # 1 of the graphs is True of y, and "1" of a table is 1.
-        same = [[name == n or value == v for n, v in own] + [True] for name, value in others]
-        classes: Ints = np.argmax(same, axis=1)[graphs.targets]
-        return classes
+        return self._score(graphs, y)
 
 
 class HaarRegressor(RegressorMixin, _RegressorParameters, _Estimator):  # type: ignore[misc]
@@ -342,31 +334,63 @@ class HaarRegressor(RegressorMixin, _RegressorParameters, _Estimator):  # type: 
         Returns:
             R²; NaN if it is not defined, as for a single graph or for equal labels.
         """
-        labelled, _ = self._to_score(graphs, y)
-        assert labelled.targets is not None
-        predicted, names = self._predict(labelled), self.trained.names
-        return self.trained.task.estimator_score(predicted, labelled.targets, names)
+        return self._score(graphs, y)
+
+
+class HaarNodeClassifier(_NodeClassifierParameters, HaarClassifier):
+    """Classify the nodes of graphs with a `HaarUNet`.
+
+    `y` is (N,) for the N nodes of all graphs, graph by graph, or (S, N) for S signals on one graph;
+    NaN is a missing label. All that is predicted has these rows. Of a single graph, nodes are held
+    out, or those of `val_mask`; else graphs are. Parameters are as in `HaarClassifier`.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> path = torch.stack([torch.arange(29), torch.arange(1, 30)])
+        >>> halves = (torch.arange(30) < 15).long()
+        >>> data = Data(x=halves[:, None] + 0.1 * torch.randn(30, 1), y=halves,
+        ...             edge_index=torch.cat([path, path.flip(0)], 1))
+        >>> model = HaarNodeClassifier(epochs=10, lr=0.01).fit(data)
+        >>> model.predict(data).shape, model.predict_proba(data).shape
+        ((30,), (30, 2))
+    """
+
+    _of_nodes = True
+
+
+class HaarNodeRegressor(_NodeRegressorParameters, HaarRegressor):
+    """Predict values at the nodes of graphs with a `HaarUNet`: one target, or several.
+
+    `y` is (N,) or (N, T) for the N nodes of all graphs, graph by graph, or (S, N) or (S, N, T) for
+    S signals on one graph, whose `x` is (S, N, d); NaN is a missing label. `predict` returns the
+    rows of all nodes, signal by signal. Parameters are as in `HaarClassifier`.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> ring = torch.stack([torch.arange(12), (torch.arange(12) + 1) % 12])
+        >>> x = torch.randn(40, 12, 1)
+        >>> data = Data(x=x, y=x.roll(1, 1)[..., 0] + x.roll(-1, 1)[..., 0], num_nodes=12,
+        ...             edge_index=torch.cat([ring, ring.flip(0)], 1))
+        >>> HaarNodeRegressor(epochs=10).fit(data).predict(data).shape
+        (480,)
+    """
+
+    _of_nodes = True
 
 
 def _estimator_of(task: Task) -> type[HaarClassifier | HaarRegressor]:
+    if task.of_nodes:
+        return HaarNodeClassifier if task.reads_classes else HaarNodeRegressor
     return HaarClassifier if task.reads_classes else HaarRegressor
 
 
-def _with_task(graphs: Graphs, task: Task) -> Graphs:
-    """Return graphs whose labels, classes or values like those of the task, belong to it."""
-    assert graphs.task is not None
-    assert graphs.targets is not None
-    if graphs.task in (task, task.of_several):
-        return graphs
-    labels, names = graphs.targets, graphs.target_names
-    if task.has_targets and not names:
-        names = default_names(1)
-    if graphs.task.has_targets and not task.has_targets:
-        got = f"{graphs.task} of {', '.join(names)}"
-        raise HaarPoolError(f"one label per graph for {task}", got, "pass y of shape (G,)")
-    if task.reads_classes:
-        labels = np.nan_to_num(labels, nan=MISSING).astype(np.int64).reshape(-1)
-    return replace(graphs, **task.label_fields(labels, graphs.classes, names))
+def _words(estimator: type[HaarClassifier | HaarRegressor], name: str, value: Any = ...) -> str:
+    """Return a parameter as an estimator writes it: each has the tasks of one kind of labels."""
+    if name == "task" and value is not ... and _estimator_of(find_task(value)) is not estimator:
+        return f"them to {_estimator_of(find_task(value)).__name__}"
+    return words_of_graphs(name, value)
 
 
 def load(run: str | PathLike[str], device: str = "auto") -> HaarClassifier | HaarRegressor:

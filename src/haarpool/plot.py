@@ -228,7 +228,7 @@ def plot_overview(chain: Chain, *, positions: ArrayLike | None = None, seed: int
 # ---------------------------------------------------------------------- Figure 1
 
 
-def _draw_chain(chain: Chain, row: Sequence[Axes], layout: _Layout) -> None:
+def _draw_chain(chain: Chain, row: Sequence[Axes], layout: _Placement) -> None:
     """Draw all levels."""
     colours, position = _colours(chain), layout.position
     for level, ax in enumerate(row):
@@ -241,7 +241,7 @@ def _draw_chain(chain: Chain, row: Sequence[Axes], layout: _Layout) -> None:
         ax.set_title(f"level {level}: {nodes}", fontsize=10, color=INK)
 
 
-def _frame(ax: Axes, layout: _Layout) -> None:
+def _frame(ax: Axes, layout: _Placement) -> None:
     """Set the limits of a panel so that all level-0 nodes are inside."""
     position = layout.position
     width = np.ptp(position, axis=0)
@@ -292,7 +292,7 @@ def _node_area(ax: Axes, chain: Chain) -> float:
     return float(0.13 * (72 * inches.min()) ** 2 / max(chain.sizes[0], 24))
 
 
-class _Layout(NamedTuple):
+class _Placement(NamedTuple):
     """(N_0, 2) positions of the level-0 nodes, and whether they are given, with equal scales."""
 
     position: Floats
@@ -301,11 +301,11 @@ class _Layout(NamedTuple):
 
 def _layout(
     chain: Chain, positions: ArrayLike | None, seed: int, clusters: Ints | None = None
-) -> _Layout:
+) -> _Placement:
     """Return the given positions, checked, or computed ones, see `_node_positions`."""
     if positions is None:
-        return _Layout(_node_positions(chain.adjacency(0), seed, clusters), False)
-    return _Layout(_checked(positions, "positions", (chain.sizes[0], 2)), True)
+        return _Placement(_node_positions(chain.adjacency(0), seed, clusters), False)
+    return _Placement(_checked(positions, "positions", (chain.sizes[0], 2)), True)
 
 
 def _checked(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Floats:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.measure import Times
-from benchmarks.results import Measurement, read_json, write_json
+from benchmarks.results import Measurement, processor_name, read_json, write_json
 
 
 @pytest.mark.parametrize(
@@ -77,3 +77,7 @@ def test_other_layers_of_the_same_part_stay(tmp_path):
     kept = write_json(path, {}, new, layers=["x"])
     assert [line["name"] for line in kept] == ["y", "map", "b", "x, new"]
     assert [line["name"] for line in write_json(path, {}, new)] == ["b", "x, new"]
+
+
+def test_the_processor_has_a_name():
+    assert processor_name().strip()

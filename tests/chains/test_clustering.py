@@ -128,7 +128,7 @@ def test_seed_matters_where_something_is_drawn(method):
     assert len(chains) > 1
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"random"}))  # a control
 def test_weights_change_clusters(method):
     """Heavy pairs around a ring, whose ends are numbered so that order does not help."""
     ring = [0, 5, 1, 4, 2, 7, 3, 6]
@@ -316,9 +316,13 @@ def no_default(adjacency, num_clusters, *, seed, stride):
     ("function", "limits", "message"),
     [
         (no_default, {}, "a default of the option 'stride' of no_default, got none"),
-        (everything_apart, {"width": (1, 3)}, "options of everything_apart: none, got width"),
-        (spectral.spectral, {"by_sizes": (0, 1)}, "options of spectral: by_size, got by_sizes"),
-        (find_method("kmeans", {}).function, {"n_init": (1, 3)}, r"n_init of options in 1\.\.3"),
+        (everything_apart, {"width": (1, 3)}, "everything_apart: it has none, got 'width'"),
+        (spectral.spectral, {"by_sizes": (0, 1)}, "options of spectral: by_size, got 'by_sizes'"),
+        (
+            find_method("kmeans", {}).function,
+            {"n_init": (1, 3)},
+            "limits of kmeans with the default n_init=10 inside",
+        ),
     ],
 )
 def test_options_that_cannot_be_registered(function, limits, message):

@@ -174,13 +174,13 @@ def test_workers_end_with_a_parent_that_is_killed_while_they_start(tmp_path, num
 
 WATCH = """
 import os, subprocess, sys, time
-from haarpool.chains.workers import _end_with_parent
+from haarpool.chains.workers import end_with_parent
 other = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=-1)
 if sys.argv[1] != "there":
     other.kill()
     nobody_waits = os.WNOWAIT if sys.argv[1] == "killed" else 0
     os.waitid(os.P_PID, other.pid, os.WEXITED | nobody_waits)
-_end_with_parent(other.pid)
+end_with_parent(other.pid)
 if sys.argv[1] == "there":
     time.sleep(3)
     print("still here", flush=True)

@@ -33,11 +33,12 @@ def read(folder):
 def test_a_table_and_what_it_allows_to_say(tmp_path):
     out, err, _ = compare(tmp_path / "out", "--repeats", 2)
     lines = out.splitlines()
-    assert lines[0] == "rings: test part of 2 splits (stratified), accuracy in %"
+    caption = "rings: accuracy in % on the test part, 2 repeats, split rule stratified."
+    assert lines[0] == caption
     assert lines[1].split()[:2] == ["Method", "Mean"]
     assert lines[2].startswith("GC4-SUM-FC4")
     assert max(map(len, lines[:6])) <= 80
-    assert "rings: " in lines[5]
+    assert lines[-2] == "rings: 2 splits: no interval and no statement; these need 3 or more."
     assert "4 trainings (2 methods × 2 repeats)" in err
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {
         "README.md", "report.html", "tables.tex", "intervals.png", "result.json", "trainings",
@@ -54,10 +55,21 @@ def test_lines_have_the_keys_that_are_documented(tmp_path):
 
 
 def test_json(tmp_path):
-    content = json.loads(compare(tmp_path / "out", "--repeats", 1, "--json").out)
+    out = compare(tmp_path / "out", "--repeats", 1, "--json").out
+    assert out == (tmp_path / "out" / "result.json").read_text()
+    content = json.loads(out)
     assert [row["method"] for row in content["rows"]] == ["GC4-SUM-FC4", "GC4-HP-FC4"]
+    assert content["schema"] == 1
+    page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
+    assert all(f"`{key}`" in page for row in content["rows"] for key in row)
     assert content["conclusions"]
-    assert content["folder"] == str(tmp_path / "out")
+
+
+def test_folds_are_announced(tmp_path):
+    err = compare(tmp_path, "--split", "kfold:3", "--repeats", 2).err
+    assert "12 trainings (2 methods × 2 repeats × 3 folds)" in err
+    err = compare(tmp_path, "--repeats", 1, methods=TWO[:2]).err
+    assert "1 training (one repeat)" in err
 
 
 def test_without_out_the_same_command_goes_on(tmp_path, monkeypatch):
@@ -83,13 +95,16 @@ def test_an_ended_command_goes_on_with_equal_lines(number, jobs, tmp_path):
 
 def test_a_method_that_fails_is_named(tmp_path):
     methods = ("--method", "GC4-SUM-FC4", "--method", "GC4-S2S-FC4")
-    file = tmp_path / "tied.json"
+    file, other = tmp_path / "tied.json", tmp_path / "features.json"
     file.write_text(json.dumps({"arch": "2GC4-SUM-FC4", "tied": [0]}))
-    out = compare(
-        tmp_path / "out", "--repeats", 1, methods=(*methods, "--method", file), code=1
-    ).out
-    assert "rings, tied, stratified, split 0 failed: HaarPoolError: expected tied as 2" in out
-    assert len(read(tmp_path / "out")) == 3
+    other.write_text(json.dumps({"arch": "2GC4-SUM-FC4", "features": "nope"}))
+    methods = (*methods, "--method", file, "--method", other)
+    out = compare(tmp_path / "out", "--repeats", 1, methods=methods, code=1).out
+    out = " ".join(out.split())
+    assert "tied fails: expected tied as 2 whole numbers" in out
+    assert "features fails: expected --features of rings out of" in out
+    assert "all trainings failed of tied; features: the table has the reasons." in out
+    assert len(read(tmp_path / "out")) == 4
 
 
 @pytest.mark.parametrize(
@@ -98,6 +113,9 @@ def test_a_method_that_fails_is_named(tmp_path):
         (("--repeats", 0), "--repeats in 1..1000"),
         (("--jobs", 0), "--jobs"),
         (("--split", "halves"), "--split"),
+        (("--split", "scaffold"), "molecules given as SMILES"),
+        (("--features", "nope"), "--features of rings out of"),
+        (("--method", "nosuch"), "a method: haarnet, haarsum, best, paper, plain, plain-TOKEN, a"),
         (("--method", "GC4-XX-FC4"), "»XX«"),
         (("--method", "nothere.json"), "nothere.json"),
         (("--epochs", 0), "--epochs >= 1"),
@@ -108,7 +126,14 @@ def test_bad_input(arguments, words, tmp_path):
     err = compare(tmp_path / "out", *arguments, code=2).err
     assert words in err
     assert "Traceback" not in err
-    assert not (tmp_path / "out" / "trainings" / "rings.jsonl").exists()
+    assert not any(flag in err for flag in ("--arch", "--preset", "--pooling"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("flag", ["--repeats", "--jobs"])
+def test_wrong_numbers_are_errors_before_anything_else(flag, tmp_path):
+    run = compare(tmp_path / "out", flag, 0, source="no such", code=2)
+    assert run.err.startswith(f"haarpool: expected {flag} in 1..")
 
 
 def test_a_dataset_that_is_not_there(tmp_path):
@@ -126,7 +151,7 @@ def test_a_table_of_molecules_needs_a_column(tmp_path):
     file.write_text("smiles,a,b\n" + "CC,1,0\nCCO,0,1\nC,1,1\n" * 5)
     assert "choose with --target" in compare(tmp_path / "out", source=file, code=2).err
     out = compare(tmp_path / "out", "--target", "a", "--repeats", 1, source=file).out
-    assert out.startswith("two: test part of 1 split")
+    assert out.startswith("two: accuracy in % on the test part, 1 repeat,")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """Flags come from the settings, and error messages of the library name them in the shell."""
 
 import argparse
+import ast
 import pickle
 import re
 from dataclasses import fields
 from inspect import signature
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from haarpool import HaarPoolError, HaarPoolWarning
 from haarpool.chains.recipe import Recipe
 from haarpool.cli import _show_warning
 from haarpool.cli.flags import shell_words
-from haarpool.cli.parser import make_parser
+from haarpool.cli.parser import COMMANDS, make_parser
 from haarpool.data import AddHaarChain
 from haarpool.training.config import RunConfig
 
@@ -52,6 +54,7 @@ def test_every_parameter_of_a_chain_is_a_flag(command):
         ({"pooling": {"ratio": 0.8}}, "--pooling ratio=0.8"),
         ({"targets": "COLUMN"}, "--target COLUMN"),
         ({"resume": "runs/a"}, "haarpool train --resume runs/a"),
+        ({"train_run": ...}, "`haarpool train`"),
         ({"y": ...}, "y"),  # no flag
         ({"in_channels": 3}, "in_channels=3"),
         ({"chain.ratio": 0.5}, "--ratio 0.5"),
@@ -67,6 +70,24 @@ def test_messages_have_flags_in_the_place_of_parameters(values, message):
     (name,) = values
     error = HaarPoolError("a thing", "x", f"pass {{{name}}}", parameter="lr", **values)
     assert error.in_words(shell_words) == f"expected --lr a thing, got x; pass {message}"
+
+
+def test_only_the_shell_knows_words_of_the_shell():
+    """Texts elsewhere mention parameters, which each front end writes in its own words."""
+    package = Path(hp.__file__).parent
+    word = re.compile(rf"(?<![\w-])--[a-z]|\bhaarpool ({'|'.join(COMMANDS)})\b")
+    formats = {"haarpool chain 1"}  # of files
+    found = []
+    for path in sorted(set(package.rglob("*.py")) - set((package / "cli").rglob("*.py"))):
+        tree = ast.parse(path.read_text())
+        alone = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}  # docstrings
+        found += [
+            f"{path.relative_to(package)}:{one.lineno}"
+            for one in ast.walk(tree)
+            if isinstance(one, ast.Constant) and isinstance(one.value, str)
+            if id(one) not in alone and one.value not in formats and word.search(one.value)
+        ]
+    assert found == []
 
 
 def test_text_of_users_stays():

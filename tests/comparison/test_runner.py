@@ -9,7 +9,8 @@ from haarpool.comparison.processes import Died
 from haarpool.comparison.runner import run_table
 from haarpool.datasets import read_graphs
 from haarpool.errors import HaarPoolError
-from paper.tables import all_tables, find_table
+from paper.known import copy_known
+from paper.tables import find_table
 
 
 def append_line(folder, table, method, seed, **others):
@@ -35,7 +36,8 @@ def test_a_trial_of_another_row_with_the_same_settings_is_copied(tmp_path, train
         append_line(tmp_path, *trained, seed)
     table, method = asked
     chosen = find_table(table).select(["MUTAG"], [method], ["random"])
-    summary = run_table(chosen, tmp_path, 2, read_graphs, others=all_tables(), progress=False)
+    copy_known(chosen, tmp_path, 2)
+    summary = run_table(chosen, tmp_path, 2, read_graphs, progress=False)
     assert summary == (2, 0, 0)
     lines = [line for line in ResultLines(tmp_path, table).read() if line["method"] == method]
     assert [line["value"] for line in lines] == [0.5, 0.6]
@@ -50,7 +52,8 @@ def test_failed_trials_and_other_settings_are_not_copied(tmp_path, monkeypatch):
         lambda train, trials, jobs, is_broken: (asked.extend(trials), (_ for _ in ()))[1],
     )
     chosen = find_table("table1").select(["MUTAG"], ["best"], ["random"])
-    summary = run_table(chosen, tmp_path, 2, read_graphs, others=all_tables(), progress=False)
+    copy_known(chosen, tmp_path, 2)
+    summary = run_table(chosen, tmp_path, 2, read_graphs, progress=False)
     assert summary == (0, 0, 0)
     assert [trial.seed for trial in asked] == [0, 1]
 

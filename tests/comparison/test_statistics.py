@@ -54,11 +54,19 @@ def test_lines_without_a_hash_are_splits_of_their_own():
     assert paired_difference(ours, ours).splits == 3
 
 
-def test_one_split_has_no_interval():
-    one = estimate(lines([0.5]))
+def test_one_or_two_splits_have_no_interval_and_exclude_nothing():
+    one, two = estimate(lines([0.5])), estimate(lines([0.5, 0.7]))
     assert (one.mean, one.splits) == (0.5, 1)
-    assert np.isnan([one.std, one.half]).all()
-    assert not one.contains(0.5)
+    assert np.isnan([one.std, one.half, two.half]).all()
+    assert two.std == pytest.approx(0.02**0.5)
+    assert one.contains(0.9)
+    assert two.contains(0.9)
+
+
+def test_equal_values_but_for_rounding_are_constant():
+    assert Estimate.of([0.9 - 0.8, 0.8 - 0.7, 0.5 - 0.4], 0).is_constant
+    assert Estimate.of([0.0] * 3, 0).is_constant
+    assert not Estimate.of([0.1, 0.1, 0.11], 0).is_constant
 
 
 def test_differences_are_over_common_splits():
@@ -76,16 +84,16 @@ def test_differences_of_splits_with_several_trials():
     ours = lines([0.9, 0.8, 0.7, 0.7], folds=2)  # means 0.8 and 0.75
     theirs = lines([0.5, 0.6, 0.7], folds=2)  # means 0.6 and 0.6
     difference = paired_difference(ours, theirs)
-    assert difference[:3] == pytest.approx(Estimate.of([0.2, 0.15], overlap=1 / 8)[:3])
+    assert difference[:2] == pytest.approx(Estimate.of([0.2, 0.15], overlap=1 / 8)[:2])
     assert (difference.splits, difference.trials) == (2, 3)
     one_fold = paired_difference(ours, lines([0.5, 0.7], seeds=[0, 2], folds=2))
     assert (one_fold.mean, one_fold.splits) == (pytest.approx(0.2), 1)
 
 
 def test_differences_on_one_split_have_pairs_of_seeds():
-    ours = lines([0.9, 0.8, 0.7], split="published")
-    theirs = lines([0.5, 0.7], seeds=[1, 2], split="published")
+    ours = lines([0.9, 0.8, 0.7, 0.8], split="published")
+    theirs = lines([0.5, 0.7, 0.7], seeds=[1, 2, 3], split="published")
     difference = paired_difference(ours, theirs)
-    assert difference[:3] == pytest.approx(Estimate.of([0.3, 0.0], overlap=0)[:3])
-    assert (difference.splits, difference.trials) == (2, 2)
+    assert difference[:3] == pytest.approx(Estimate.of([0.3, 0.0, 0.1], overlap=0)[:3])
+    assert (difference.splits, difference.trials) == (3, 3)
     assert paired_difference(ours, lines([0.5], split="another")) is None

@@ -79,6 +79,9 @@ def test_an_error_is_a_line():
     line = line_of(features="attributes")
     assert line["status"] == "failed"
     assert line["reason"].startswith("HaarPoolError: expected")
+    assert line["problem"].startswith("expected ")
+    assert ", got " not in line["problem"]
+    assert line["task"] == "classification"
     assert line["split_hash"]
     assert line["value"] is None
     assert line["seconds"] >= 0

@@ -8,10 +8,11 @@ import torch
 
 from haarpool.datasets import as_graphs, read_graphs, stream_graphs
 from haarpool.datasets.encoding import Encoding
-from haarpool.datasets.labels import as_classes, as_number, label_fields
+from haarpool.datasets.labels import as_classes, as_number, label_fields, with_task
 from haarpool.datasets.pyg import GraphDataset
 from haarpool.datasets.readers.data_list.convert import from_data_list
 from haarpool.datasets.summary import summary
+from haarpool.tasks import find_task
 from helpers.errors import error_with
 from helpers.files import write_tiny_tu
 from helpers.graphs import two_nodes
@@ -54,7 +55,7 @@ def test_fractions_keep_their_digits(tmp_path):
 
 def test_labels_of_a_new_format():
     def fields(labels, task=None):
-        read = label_fields(labels, task, "energy")
+        read = label_fields(labels, task, ["energy"])
         return read["task"], read["classes"], read["target_names"], read["targets"].tolist()
 
     assert fields(["b", "a", "", None]) == ("classification", ("a", "b"), (), [1, 0, -1, -1])
@@ -66,12 +67,39 @@ def test_labels_of_a_new_format():
     assert fields([1, 0, 1], "multilabel")[0] == "multilabel"
     assert label_fields([None, float("nan"), "NA"]) == {}
     for labels, task, expected, got in (
-        (["a", "b"], "regression", 'numbers as labels for task="regression"', "'a'"),
+        (["a", "b"], "regression", "numbers as labels", "'a'; for classes pass task="),
         ([None, ""], "regression", 'labels for task="regression"', "none"),
         (["a", 1], None, "text or numbers as labels", "both"),
     ):
         with error_with(expected, f"got {got}"):
             label_fields(labels, task)
+
+
+def test_labels_of_several_targets_of_a_new_format():
+    fields = label_fields([["0.5", "1"], ["NA", 2]])
+    assert (fields["task"], fields["target_names"]) == ("regression", ("y0", "y1"))
+    np.testing.assert_array_equal(fields["targets"], [[0.5, 1], [np.nan, 2]])
+    fields = label_fields([["b", "a"], [None, "b"]], "classification", ["first", "second"])
+    assert (fields["task"], fields["classes"]) == ("multilabel", ("a", "b"))
+    np.testing.assert_array_equal(fields["targets"], [[1, 0], [np.nan, 1]])
+
+
+@pytest.mark.parametrize("task", ["multilabel", "regression", "classification"])
+def test_labels_of_graphs_for_another_task(task):
+    graphs = from_data_list([two_nodes(y=y) for y in (3, 4, 3)] + [two_nodes()])
+    other = with_task(graphs, find_task(task))
+    expected = {
+        "classification": [0, 1, 0, -1],
+        "multilabel": [[0], [1], [0], [np.nan]],
+        "regression": [[3], [4], [3], [np.nan]],
+    }
+    assert other.task == task
+    np.testing.assert_array_equal(other.targets, expected[task])
+    values = replace(graphs, **label_fields([0.5, 1.5, 2, None]))
+    assert with_task(values, find_task("regression")) is values
+    if task != "regression":
+        with error_with("classes, as whole numbers, got real values", 'task="regression"'):
+            with_task(values, find_task(task))
 
 
 def test_classes_are_sorted_by_size():

@@ -120,7 +120,7 @@ def test_mutag_without_network():
     with error_with(
         "MUTAG on this machine or at http://127.0.0.1:9/MUTAG.zip",
         'root="DIR" or set HAARPOOL_DATA',
-        "generated graphs (dataset rings)",
+        "or use the dataset digits",
     ):
         read_graphs("MUTAG")
 

@@ -3,7 +3,6 @@
 import ast
 import importlib.util
 import inspect
-import logging
 import os
 import re
 import sys
@@ -136,15 +135,6 @@ def test_a_tensor_that_may_have_changed_without_versions():
     assert internals.version(Unversioned()) != internals.version(Unversioned())
 
 
-def test_logs_without_set_logs(monkeypatch):
-    logger = logging.getLogger("torch._dynamo")
-    before = logger.level
-    monkeypatch.delattr("torch._logging.set_logs")
-    with internals.only_errors_of_compile():
-        assert not logger.isEnabledFor(logging.WARNING)
-    assert logger.level == before
-
-
 # ------------------------------------------------------------------ changes of torch
 
 
@@ -201,15 +191,6 @@ def test_nested_jvp_is_counted():
     assert internals.is_inside_jvp() is False
     torch.func.jvp(lambda v: seen.append(internals._transforms.JVP_NESTING) or v, (x,), (x,))
     assert seen == [1]
-
-
-def test_logs_are_set():
-    logger = logging.getLogger("torch._dynamo")
-    assert logger.isEnabledFor(logging.WARNING)
-    with internals.only_errors_of_compile():
-        assert not logger.isEnabledFor(logging.WARNING)
-    assert logger.isEnabledFor(logging.WARNING)
-    assert torch._logging.set_logs
 
 
 # ------------------------------------------------------------------ the direct launch

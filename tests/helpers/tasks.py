@@ -65,7 +65,11 @@ class Grades(Task):
         return nll_loss(rows, target[known].long(), reduction="sum") / known.sum().clamp(min=1)
 
     def to_predictions(self, output, scale, names):
-        shares = output.double().reshape(len(output), len(names.targets), -1).softmax(dim=-1)
+        shares = (
+            output.double()
+            .reshape(len(output), len(names.targets), len(names.classes))
+            .softmax(dim=-1)
+        )
         return shares.flatten(1).numpy()
 
     def _split(self, predicted, names):

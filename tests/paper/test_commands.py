@@ -50,6 +50,10 @@ def test_quick_version_of_table_1(tmp_path):
     assert "0 trials ok, 0 failed, 6 were there" in quick(tmp_path).out
     assert read(tmp_path) == lines
     assert (tmp_path / "README.md").read_text() == report
+    (tmp_path / "README.md").unlink()
+    run_paper("table1", "--quick", "--report", "--results", tmp_path)
+    assert (tmp_path / "README.md").read_text() == report
+    assert read(tmp_path) == lines
 
 
 @pytest.mark.slow
@@ -191,8 +195,9 @@ def test_list():
         (("table1", "--jobs", "0"), "--jobs in 1..256"),
         (("table1", "--device", "tpu"), "expected --device of this machine"),
         (("--report",), "lines of results in"),
-        (("--report", "--dataset", "MUTAG"), "--report alone"),
-        (("table1", "--report", "--list"), "also table, list"),
+        (("table1", "--report"), "lines of results in"),
+        (("--report", "--dataset", "MUTAG"), "--report without a selection"),
+        (("table1", "--report", "--list"), "also list"),
     ],
 )
 def test_bad_input(tmp_path, arguments, words):

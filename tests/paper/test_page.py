@@ -181,7 +181,10 @@ def test_networks_that_give_all_graphs_one_class():
     target = np.array([0, 0, 0, 1, 1])
     for output, expected in (([1, 1, 1, 1, 1], True), ([0, 0, 1, 1, 0], False)):
         scores = find_task("classification").score(np.eye(2)[output], target)
-        assert predicts_one_class({"scores": {"test": scores}}) is expected
+        for task in ({}, {"task": "classification"}):  # earlier versions did not name it
+            assert predicts_one_class(task | {"scores": {"test": scores}}) is expected
+        for task in ("regression", "not registered"):
+            assert not predicts_one_class({"task": task, "scores": {"test": scores}})
 
 
 def test_small_differences_have_two_digits_and_zero_has_no_sign():

@@ -68,15 +68,20 @@ def test_missing_failed_and_outdated_lines_are_named(folder):
     assert "different machines" not in text
 
 
-def test_failures_are_told_once_if_only_numbers_differ(folder):
+def test_failures_with_the_same_problem_are_told_once(folder):
     results = ResultLines(folder, "table1")
     for seed in (3, 4, 6):
         reason = f"got nan in step {1.5 * 300**seed:,}" if seed < 6 else "out of memory"
-        results.append(line("NCI1", "gpool", seed, None, status="failed", reason=reason))
+        problem = {"problem": "a finite loss"} if seed < 6 else {}
+        results.append(line("NCI1", "gpool", seed, None, status="failed", reason=reason, **problem))
+    for seed in (0, 1):  # of earlier versions
+        reason = f"HaarPoolError: expected a finite loss, got nan in step {seed}; train again"
+        results.append(line("NCI1", "sortpool", seed, None, status="failed", reason=reason))
     text = write_report(folder)[0].read_text()
     assert "- NCI1, gPool, random, splits 0, 6 failed, the first one: out of memory\n" in text
     first = "the first one: got nan in step 40,500,000.0\n"
     assert f"- NCI1, gPool, random, splits 3, 4 failed, {first}" in text
+    assert "- NCI1, SortPool, random, splits 0, 1 failed, the first one: HaarPoolError" in text
 
 
 @pytest.mark.parametrize("num_classes", [2, 3])
@@ -202,12 +207,12 @@ def write_errors(folder, method, protocol, errors):
 def test_a_lower_error_is_a_gain(tmp_path):
     for method, mae in (("best", 2.5), ("best-no-pooling", 3.0)):
         for protocol in ("random", "given"):
-            write_errors(tmp_path, method, protocol, [mae, 2.6])
+            write_errors(tmp_path, method, protocol, [mae, 2.6, 2.6])
     text = write_report(tmp_path)[0].read_text().split("What pooling adds")[1]
     assert "above zero, pooling is better" in text
-    # s = 0.354, t = 12.71, and sqrt(1/2 + 1/8) = 0.791: half of the interval is 3.55
+    # s = 0.289, t = 4.303, and sqrt(1/3 + 1/8) = 0.677: half of the interval is 0.84
     for protocol in ("random", "given"):
-        assert row(text, "HaarSumNet", protocol)[2:] == ["+0.25 (-3.30 to 3.80, n = 2)"]
+        assert row(text, "HaarSumNet", protocol)[2:] == ["+0.17 (-0.67 to 1.01, n = 3)"]
 
 
 def test_trials_of_the_same_fold_are_averaged(tmp_path):
@@ -301,6 +306,12 @@ def test_a_readme_of_somebody_else_is_kept(folder):
 
 def test_without_lines(tmp_path):
     with pytest.raises(HaarPoolError, match="lines of results"):
+        write_report(tmp_path)
+
+
+def test_a_folder_of_other_files_is_no_folder_of_results(tmp_path):
+    (tmp_path / "notes.md").write_text("my own page")
+    with pytest.raises(HaarPoolError, match=r"which has notes.md"):
         write_report(tmp_path)
 
 

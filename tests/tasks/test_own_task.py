@@ -103,6 +103,27 @@ def test_several_outputs_per_target_from_reading_to_the_report():
         assert find_task("of_tests") is task
 
 
+@pytest.mark.parametrize("names", [(0, 1, 2), ("high", "low", "middle"), (1.5, 2.5, 4.0)])
+def test_classes_of_several_targets_as_an_array(names):
+    with registered(Grades, "of_tests"):
+        graphs, numbers = read_graphs("rings"), np.arange(480).reshape(240, 2) // 2 % 3
+        y = np.array(names)[numbers]
+        model = HaarClassifier(task="of_tests", **FAST).fit(graphs, y)
+        assert model.classes_.tolist() == list(names)
+        predicted = model.predict(graphs)
+        assert predicted.dtype == y.dtype
+        assert model.score(graphs, y) == pytest.approx((predicted == y).mean())
+        two = np.where(y == names[0], names[1], y)  # one class is not there
+        assert model.score(graphs, two) == pytest.approx((predicted == two).mean())
+        some = y.astype(object)
+        some[::2, 0] = None
+        known = some != None  # noqa: E711
+        right = [(predicted == y)[known[:, t], t].mean() for t in range(2)]
+        assert model.score(graphs, some) == pytest.approx(np.mean(right))
+        with error_with("finite numbers as classes, got inf for graph 3"):
+            model.fit(graphs, np.where(np.arange(480).reshape(240, 2) == 7, np.inf, numbers))
+
+
 def test_columns_of_another_width_are_an_error():
     class Wide(Grades):
         columns = Task.columns

@@ -53,9 +53,13 @@ def test_errors_name_their_parameter_in_both_words(name):
         RunConfig(**{name: WRONG[name]})
     assert caught.value.parameter == name
     if name != "chain":  # its parameters have flags
-        metadata = {one.name: one.metadata for one in fields(RunConfig)}[name]
         shown = caught.value.in_words(shell_words)
-        assert shown.startswith(f"expected {flag_of(name, metadata)} ")
+        assert shown.startswith(f"expected {flag_of(name)} ")
+
+
+def test_ends_of_limits_that_are_defaults():
+    assert RunConfig(label_smoothing=0, threads=np.int64(0)) == RunConfig()
+    assert type(RunConfig(label_smoothing=0).label_smoothing) is float
 
 
 @pytest.mark.parametrize("value", ["mine", (0, "1"), (0.5, 1), 3])
@@ -87,5 +91,5 @@ def test_messages_of_the_shell_start_with_the_flag(flag, value, without_data):
 
 @pytest.mark.parametrize("name", ["compile", "class_weights"])
 def test_estimators_check_booleans(name):
-    with pytest.raises(HaarPoolError, match=f"expected {name} True or False, got 'yes'"):
+    with pytest.raises(HaarPoolError, match=f"expected {name} True, False, 0 or 1, got 'yes'"):
         HaarClassifier(**{name: "yes"}).fit("rings", np.arange(240) % 2)

@@ -33,8 +33,8 @@ def test_options_reach_the_network_and_its_predictions(workplace):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"arch": ARCH, "pooling": {"clusters": 3}}, "among num_clusters, relaxed"),
-        ({"arch": ARCH, "pooling": ["ratio"]}, "among num_clusters, relaxed"),
+        ({"arch": ARCH, "pooling": {"clusters": 3}}, "among num_clusters, cluster_ratio, relaxed"),
+        ({"arch": ARCH, "pooling": ["ratio"]}, "among num_clusters, cluster_ratio, relaxed"),
         ({"arch": ARCH, "pooling": {"ratio": 0.5}}, "got 'ratio'; pass for example"),
         (
             {"arch": "GC8-HP-FC8", "pooling": {"ratio": 0.5}},
@@ -52,7 +52,7 @@ def test_wrong_options(settings, words):
 
 
 ALL = "GC8-EIG-GC8-SP-DP-LAP-SORT-FC8"
-NAMES = "num_modes, ratio, num_clusters, relaxed, distance, sorted_nodes, cluster_ratio"
+NAMES = "num_modes, ratio, num_clusters, cluster_ratio, relaxed, distance, sorted_nodes"
 AMONG = f"expected --pooling options among {NAMES}"
 EXAMPLE = "pass for example --pooling ratio=0.5"
 
@@ -69,21 +69,27 @@ EXAMPLE = "pass for example --pooling ratio=0.5"
         ("ratio=half", f"expected ratio of --pooling in (0, 1), got 'half'; {EXAMPLE}"),
         (
             "num_clusters=100000",
-            "expected num_clusters of --pooling in 1..1024, got 100000; pass a whole number",
+            "expected num_clusters of --pooling in 1..1024, got 100000; pass for example --pooling "
+            "num_clusters=16",
         ),
         (
             "cluster_ratio=2",
             "expected cluster_ratio of --pooling in (0, 1), got 2; pass for example --pooling "
             "cluster_ratio=0.5",
         ),
-        ("num_modes=0", "expected num_modes of --pooling in 1..64, got 0; pass a whole number"),
+        (
+            "num_modes=0",
+            "expected num_modes of --pooling in 1..64, got 0; pass for example --pooling "
+            "num_modes=2",
+        ),
         (
             "sorted_nodes=100000000",
-            "expected sorted_nodes of --pooling in 1..10000, got 100000000; pass a whole number",
+            "expected sorted_nodes of --pooling in 1..10000, got 100000000; pass for example "
+            "--pooling sorted_nodes=30",
         ),
         (
             "relaxed=2",
-            "expected relaxed of --pooling True or False, got 2; choose one of these",
+            "expected relaxed of --pooling True, False, 0 or 1, got 2; choose one of these",
         ),
     ],
 )

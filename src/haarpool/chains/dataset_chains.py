@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from haarpool._numbers import fixed
 from haarpool._progress import ProgressOption, show_progress
 from haarpool._types import Floats, Ints, Measure, Order
 from haarpool.chains.cache import ChainCache, pack, unpack
@@ -135,7 +136,7 @@ class Chains(Sequence[Chain]):
         return dataset_quality(batches)
 
     def __repr__(self) -> str:
-        return f"Chains({len(self)} graphs, {self.computed} computed in {self.seconds:.1f} s)"
+        return f"Chains({len(self)} graphs, {self.computed} computed in {fixed(self.seconds)} s)"
 
 
 def precompute(  # noqa: D417  # `build_chain` explains the others

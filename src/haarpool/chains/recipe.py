@@ -39,16 +39,12 @@ class Recipe:
         Recipe(num_levels=2, method='kmeans', sizes=(8, 2), options={'n_init': 3})
     """
 
-    num_levels: int | None = setting(
-        None, "number of coarsening steps", flag="levels", metavar="K", type=int
-    )
+    num_levels: int | None = setting(None, "number of coarsening steps", metavar="K", type=int)
     ratio: float | tuple[float, ...] = setting(
         0.5, "share of the nodes kept per step", metavar="R[,R]"
     )
     top: int | None = setting(1, "size of the last level")
-    method: str | ClusteringFunction = setting(
-        "spectral", "clustering method, see `haarpool methods`", metavar="NAME"
-    )
+    method: str | ClusteringFunction = setting("spectral", "clustering method", metavar="NAME")
     seed: int = setting(0, "random seed of the clustering", metavar="N")
     sizes: tuple[int, ...] | Literal["paper"] | None = setting(
         None, "number of clusters per step, instead of a ratio", metavar="N,N|paper"

@@ -67,7 +67,7 @@ def spread(
     settings: dict[str, Any] = {"n_jobs": n_jobs, "batch_size": 1, "max_nbytes": None}
     backend, _ = get_active_backend()
     if isinstance(backend, LokyBackend) and "initializer" not in backend.backend_kwargs:
-        settings |= {"initializer": _end_with_parent, "initargs": (os.getpid(),)}
+        settings |= {"initializer": end_with_parent, "initargs": (os.getpid(),)}
     try:
         parallel = joblib.Parallel(return_as="generator_unordered", **settings)
     except ValueError:  # a backend such as Ray's that only returns lists: send rounds of calls
@@ -84,7 +84,7 @@ def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
     return result, time.perf_counter() - start
 
 
-def _end_with_parent(parent: int) -> None:
+def end_with_parent(parent: int) -> None:
     """Start a thread in a worker that ends it soon after its parent, the process of this id.
 
     Without it, workers would wait for more work forever if the parent was killed.

@@ -6,6 +6,7 @@ import json
 from argparse import Namespace
 from typing import Any
 
+from haarpool._numbers import fixed
 from haarpool.cli.parser import new_command
 from haarpool.errors import HaarPoolError
 
@@ -41,4 +42,4 @@ def run(arguments: Namespace) -> None:
         print(json.dumps({"path": str(info.path), "chains": info.chains, "bytes": info.bytes}))
     else:
         removed = "removed " if arguments.clear else ""
-        print(f"{removed}{info.chains:,} chains, {info.bytes / 1e6:.1f} MB in {info.path}")
+        print(f"{removed}{info.chains:,} chains, {fixed(info.bytes / 1e6)} MB in {info.path}")

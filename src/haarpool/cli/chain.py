@@ -6,6 +6,7 @@ import json
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
+from haarpool._numbers import fixed
 from haarpool.cli.chain_arguments import cluster_features, recipes
 from haarpool.cli.loading import load_for
 from haarpool.cli.parser import add_full_recipe, add_output, add_root, new_command
@@ -96,7 +97,7 @@ def _summary(chains: Chains) -> str:
     shared = f", {different} different (equal graphs share a chain)"
     return (
         f"{len(chains)} graphs{shared if different < len(chains) else ''}; "
-        f"{chains.computed} chains computed in {chains.seconds:.1f} s, "
+        f"{chains.computed} chains computed in {fixed(chains.seconds)} s, "
         f"{chains.cached} from the cache"
     )
 
@@ -110,13 +111,14 @@ def _print_summary(text: str) -> None:
 
 
 def _print_statistics(chains: Chains) -> None:
-    print(f"{'level':>7}{'nodes':>9}{'clusters':>10}{'edge cut':>10}", end="")
-    print(f"{'balance':>9}{'singletons':>12}{'ms':>9}")
+    rows = [["level", "nodes", "clusters", "edge cut", "balance", "singletons", "ms"]]
     for step in chains.quality():
-        print(
-            f"{step.level:>7.0f}{step.nodes:>9.1f}{step.clusters:>10.1f}{step.cut:>10.1%}", end=""
-        )
-        print(f"{step.balance:>9.2f}{step.singletons:>12.1%}{1000 * step.seconds:>9.2f}")
+        sizes = [fixed(step.level, 0), fixed(step.nodes), fixed(step.clusters)]
+        cut, singletons = (f"{fixed(100 * share)}%" for share in (step.cut, step.singletons))
+        time = fixed(1000 * step.seconds, 2)
+        rows.append([*sizes, cut, fixed(step.balance, 2), singletons, time])
+    for row in rows:
+        print(*map(str.rjust, row, (7, 9, 10, 10, 9, 12, 9)), sep="")
 
 
 def _as_data(chains: Chains, stats: bool) -> dict[str, Any]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from haarpool.cli.flags import add_settings
+from haarpool._text import count
+from haarpool.cli.flags import add_settings, shell_words
 from haarpool.cli.loading import load_for, load_for_arch, load_modules
 from haarpool.cli.parser import add_data, add_output, new_command, target_columns
 from haarpool.cli.terminal import print_note, progress_option, terminal_width, wrap
+from haarpool.comparison import check_amounts
 from haarpool.datasets.readers.registry import sources
-from haarpool.errors import HaarPoolError
+from haarpool.errors import HaarPoolError, python_words
 from haarpool.training.config import RunConfig
 from haarpool.training.presets import BEST
 
@@ -41,12 +42,16 @@ def add_command(commands: Any) -> None:
         dest="methods",
         metavar="NAME",
         help="an architecture, plain-TOKEN (a pooling in the plain network), best, paper, or a "
-        "JSON file of settings; may be repeated; the others are compared with the first one "
-        "(default: haarnet, the same without pooling, and each pooling in the plain network)",
+        "JSON file of settings; may be repeated; the others are compared with the first one, "
+        "plain-TOKEN with plain (default: haarnet, the same without pooling, plain, and each "
+        "pooling in the plain network)",
     )
     add_settings(methods, RunConfig, SETTINGS, BEST)
     trials = command.add_argument_group("trainings")
-    trials.add_argument("--repeats", type=int, default=10, metavar="N", help="splits (default: 10)")
+    trials.add_argument(
+        "--repeats", type=int, default=10, metavar="N",
+        help="splits; with folds, trainings of each fold (default: 10)",
+    )  # fmt: skip
     add_settings(trials, RunConfig, ("split", "seed"))
     trials.add_argument(
         "--jobs", dest="n_jobs", type=int, default=1, metavar="N",
@@ -65,52 +70,66 @@ def add_command(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Train what is missing, then print tables and what they allow to say."""
+    check_amounts(arguments.repeats, arguments.n_jobs)
+    try:
+        return _run(arguments)
+    except HaarPoolError as error:
+        raise HaarPoolError(*error.texts(words)) from error
+
+
+def words(name: str, value: Any = ...) -> str:
+    """Return a parameter as the shell writes it, if this command has a flag for it."""
+    given = ("split", "seed", "repeats", "n_jobs", "device", "source", "root", "smiles", "targets")
+    if name in (*SETTINGS, *given, "task", "strict"):
+        return shell_words(name, value)
+    return "--method" if name == "methods" else python_words(name, value)
+
+
+def _run(arguments: Namespace) -> int:
     for source in arguments.sources:
         load_for(source, arguments.root, arguments)
     for method in arguments.methods or ():
         load_for_arch(method, arguments)
     load_modules(("torch", "haarpool.comparison.comparison"), arguments)
-    from haarpool.comparison.comparison import compare, make_table
+    from haarpool.comparison.comparison import RESULT, check_out, make_table, train_table
 
     datasets = _read(arguments)
     folder = Path(arguments.out or Path(OUT, "+".join(datasets)))
     given = {name: getattr(arguments, name) for name in SETTINGS}
     settings = {name: value for name, value in given.items() if value is not None}
-    options: dict[str, Any] = {
-        "methods": arguments.methods,
-        "split": arguments.split or "auto",
-        "seed": arguments.seed or 0,
-        "settings": settings,
-    }
-    table = make_table(datasets, **options)
+    split, seed, repeats = arguments.split or "auto", arguments.seed or 0, arguments.repeats
+    check_out(folder)
+    table = make_table(datasets, arguments.methods, split, seed, settings, repeats)
     if not arguments.quiet:
-        total = len(table.trials(arguments.repeats))
+        trainings = count(len(table.trials(repeats)), "training")
+        folds = {cell.folds for cell in table.cells}
         parts = [(len(datasets), "datasets"), (len(table.rows), "methods"),
-                 (arguments.repeats, "repeats")]  # fmt: skip
+                 (repeats, "repeats"), (max(folds) if len(folds) == 1 else 1, "folds")]  # fmt: skip
         factors = " × ".join(f"{n} {name}" for n, name in parts if n != 1)
-        print_note(f"{total} trainings ({factors or 'one repeat'}), in {folder}")
+        print_note(f"{trainings} ({factors or 'one repeat'}), in {folder}")
     try:
-        result = compare(
+        result = train_table(
+            table,
             datasets,
-            **options,
-            repeats=arguments.repeats,
-            n_jobs=arguments.n_jobs,
+            folder,
+            repeats,
+            jobs=arguments.n_jobs,
             device=arguments.device,
-            folder=folder,
             retry=arguments.retry,
             progress=progress_option(arguments),
+            show=lambda text: None,
+            words=words,
         )
     except KeyboardInterrupt:
         again = shlex.join(["haarpool", *sys.argv[1:]])
         raise KeyboardInterrupt(f"interrupted; continue with: {again}") from None
     failed = sum(row["failed"] for row in result.rows())
     if arguments.json:
-        content = {"rows": result.rows(), "conclusions": result.conclusions()}
-        print(json.dumps(content | {"folder": str(folder)}, ensure_ascii=False))
+        print((folder / RESULT).read_text("utf-8"), end="")
         return 1 if failed else 0
     for grid in result.grids():
-        print(grid.caption, grid.as_text(terminal_width()), "", sep="\n")
-    for text in [*result.failed(), *result.conclusions()]:
+        print(*wrap(grid.caption, 0), grid.as_text(terminal_width()), "", sep="\n")
+    for text in result.conclusions():
         print("\n".join(wrap(text, 0, "  ")))
     print(f"tables and figure: {folder / 'report.html'}")
     return 1 if failed else 0

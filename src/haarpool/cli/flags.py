@@ -13,18 +13,23 @@ from haarpool.training.config import RunConfig
 # Parameters of the library that are no settings.
 _SAME_NAME = ("smiles", "root", "task", "strict", "preset", "device", "cache", "backend", "address")
 _FLAGS = {
+    "num_levels": "--levels",
     "source": "DATASET",
     "targets": "--target",
     "resume": "haarpool train --resume",
+    "train_run": "`haarpool train`",
     "n_jobs": "--jobs",
     "options": "--option",
 } | {name: f"--{name}" for name in _SAME_NAME}
 
 
-def flag_of(name: str, metadata: Mapping[str, Any]) -> str:
-    """Return the flag of a setting."""
-    flag: str = metadata.get("flag", name)
-    return "--" + flag.replace("_", "-")
+# Commands that list the values of a setting, for its help text.
+_LISTS = {"method": "haarpool methods", "pooling": "haarpool methods --layers"}
+
+
+def flag_of(name: str) -> str:
+    """Return the flag of a parameter."""
+    return _FLAGS.get(name, "--" + name.replace("_", "-"))
 
 
 def add_settings(
@@ -42,7 +47,7 @@ def add_settings(
     for name in names:
         metadata = by_name[name].metadata
         default = (defaults or {}).get(name, by_name[name].default)
-        text = metadata["help"]
+        text = metadata["help"] + (f", see `{_LISTS[name]}`" if name in _LISTS else "")
         kind: dict[str, Any]
         if isinstance(default, bool):
             kind = {"action": "store_const", "const": True}
@@ -53,17 +58,12 @@ def add_settings(
                 key: metadata[key] for key in ("metavar", "choices", "type") if key in metadata
             }
             text += "" if default is None else f" (default: {default})"
-        group.add_argument(flag_of(name, metadata), dest=name, help=text, **kind)
+        group.add_argument(flag_of(name), dest=name, help=text, **kind)
 
 
 def comma_separated(text: str) -> list[str]:
     """Return the names in a text such as "a,b"."""
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _all_flags() -> dict[str, str]:
-    settings = [one for cls in (Recipe, RunConfig) for one in fields(cls) if one.metadata]
-    return {one.name: flag_of(one.name, one.metadata) for one in settings} | _FLAGS
 
 
 def shell_words(name: str, value: Any = ...) -> str:
@@ -75,18 +75,19 @@ def shell_words(name: str, value: Any = ...) -> str:
         >>> shell_words("chain.ratio", 0.5), shell_words("options.n_init", 3)
         ('--ratio 0.5', '--option n_init=3')
     """
-    flags = _all_flags()
     own, _, entry = name.removeprefix("chain.").partition(".")  # parameters of a chain have flags
     if (own, value) == ("top", None):
         return "--open"
-    if own not in flags:
+    settings = [one.name for cls in (Recipe, RunConfig) for one in fields(cls) if one.metadata]
+    if own not in (*_FLAGS, *settings):
         return python_words(name, value)
+    flag = flag_of(own)
     if entry and value is ...:
-        return f"{entry} of {flags[own]}"
+        return f"{entry} of {flag}"
     if entry:
         value = {entry: value}
     if isinstance(value, Mapping):
         value = [f"{key}={one}" for key, one in value.items()]
     if isinstance(value, list | tuple):
         value = ",".join(map(str, value))
-    return flags[own] if value is ... or value is True else f"{flags[own]} {value}"
+    return flag if value is ... or value is True else f"{flag} {value}"

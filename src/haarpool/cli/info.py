@@ -8,12 +8,11 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
+from haarpool._numbers import fixed
 from haarpool.cli.loading import load_for, load_modules
 from haarpool.cli.parser import add_data, new_command, target_columns
 from haarpool.cli.terminal import print_entry, wrap
 from haarpool.datasets.readers.registry import sources
-
-_PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "rdkit", "grakel")
 
 _MOST = 30  # columns or classes that are printed; JSON has all of them
 
@@ -61,7 +60,7 @@ def _installation(arguments: Namespace) -> dict[str, Any]:
     load_modules(("torch",), arguments)
     import torch
 
-    from haarpool._versions import find_versions
+    from haarpool._versions import INSTALLATION, find_versions
     from haarpool.chains.cache import cache_folder
     from haarpool.datasets import known_datasets
 
@@ -69,7 +68,7 @@ def _installation(arguments: Namespace) -> dict[str, Any]:
     devices = [f"cpu, {torch.get_num_threads()} threads"]
     devices += [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     return {
-        **{name: one or "not installed" for name, one in find_versions(*_PACKAGES).items()},
+        **{name: one or "not installed" for name, one in find_versions(*INSTALLATION).items()},
         "devices": devices,
         "cache": str(cache_folder()),
         "data": os.environ.get("HAARPOOL_DATA") or "HAARPOOL_DATA is not set",
@@ -110,4 +109,4 @@ def _line(value: Any) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "none"}[value]
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
+    return fixed(value, 2) if isinstance(value, float) else str(value)

@@ -21,8 +21,9 @@ COMMANDS = (
 )  # fmt: skip
 
 _EXAMPLES = """examples:
-  haarpool train MUTAG --repeats 10
-  haarpool train molecules.csv --smiles smiles --target toxic --split scaffold
+  haarpool train digits --repeats 3
+  haarpool compare molecules.csv --smiles smiles --target toxic --split scaffold
+  haarpool predict runs/digits-1 digits
 """
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+from haarpool._numbers import six_digits
 from haarpool._text import safe_cells
 from haarpool.cli.loading import load_modules
 from haarpool.cli.parser import add_data, new_command
@@ -163,5 +164,5 @@ def _rows(graphs: Graphs, model: TrainedModel, members: Floats, first: int) -> I
         for node in range(size):
             node_ids = [node] if model.task.of_nodes else []
             cells = model.task.prediction_cells(predicted[row], model.names)
-            yield [*ids, *node_ids, *cells, *(f"{value:.6g}" for value in uncertainty[row])]
+            yield [*ids, *node_ids, *cells, *six_digits(uncertainty[row])]
             row += 1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import fields
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,28 +19,39 @@ from haarpool._numbers import as_json, fixed
 from haarpool._progress import ProgressOption
 from haarpool._text import count
 from haarpool._validate import seed as check_seed
+from haarpool.comparison import check_amounts
 from haarpool.comparison.conclusions import conclusions
-from haarpool.comparison.document import Grid, to_html, write_document
+from haarpool.comparison.document import Grid, Part, to_html, write_document
 from haarpool.comparison.learners import Line
-from haarpool.comparison.lines import ResultLines, is_good, make_folder
-from haarpool.comparison.methods import Method, default_methods, find_method, unique
+from haarpool.comparison.lines import ResultLines, is_good, make_folder, refuse_other_files
+from haarpool.comparison.methods import default_methods, find_method, node_methods, unique
 from haarpool.comparison.picture import draw_intervals
 from haarpool.comparison.report import TableReport
 from haarpool.comparison.runner import run_table
 from haarpool.comparison.statistics import estimate, paired_difference
-from haarpool.comparison.table import REPEATS, Cell, Row, Table
-from haarpool.comparison.trials import SCHEMA, data_hash
+from haarpool.comparison.table import REPEATS, Cell, Row, Table, Trial
+from haarpool.comparison.trials import SCHEMA, data_hash, splits_of
 from haarpool.datasets import as_graphs
+from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import with_labels
+from haarpool.datasets.reading import labelled_graphs, words_of_graphs
 from haarpool.datasets.splits import check_rule, default_rule
-from haarpool.errors import HaarPoolError
+from haarpool.errors import HaarPoolError, errors_in_words, python_words
 from haarpool.training.config import RunConfig
+from haarpool.training.devices import find_device
 from haarpool.training.run import check_labels
 from haarpool.training.run_folder import LOCK
 
 LINES = "trainings"  # folder of the lines
 RESULT, FIGURE = "result.json", "intervals.png"
+MADE_BY = "Made by `haarpool compare`"
+KEYS = (
+    "dataset", "method", "title", "split", "trainings", "failed", "reason", "metric", "splits",
+    "mean", "std", "low", "high", "reference", "difference", "difference_low", "difference_high",
+    "seconds", "weights",
+)  # fmt: skip
+# Settings that are arguments of `compare`.
+ARGUMENTS = {"arch": "methods", "split": "split", "seed": "seed", "repeats": "repeats"}
 TEXT = (
     "Every method is trained on the same splits. Intervals are those of 95 % for the mean over "
     "splits, mean ± t · s · sqrt(1/n + n_test/n_train) after Nadeau and Bengio (2003), because the "
@@ -58,13 +71,49 @@ class Comparison(TableReport):
     """
 
     shows_protocol = False
-    details_caption = "{}: all methods. Seconds of a training, and weights of the network."
     last_header = ("Seconds", "Weights")
+
+    def __init__(self, table: Table, lines: Sequence[Line], repeats: int = REPEATS) -> None:
+        asked = {(*trial.cell.key, trial.seed) for trial in table.trials(repeats)}
+        keys = ("dataset", "method", "protocol", "seed")
+        kept = [line for line in lines if tuple(line[key] for key in keys) in asked]
+        super().__init__(table, kept, repeats)
+        self.own_references = {row.name: row.reference for row in table.rows}
 
     @property
     def shows_overview(self) -> bool:
         """Whether there are several datasets."""
         return len(self.table.datasets) > 1
+
+    def reference(self, cell: Cell) -> str | None:
+        """Return its own reference if that works, else the first method that works."""
+        working = [one.method for one in self.cells(cell.dataset) if self.ok(*one.key)]
+        if not working or cell.method == working[0]:
+            return None
+        own = self.own_references[cell.method]
+        return own if own in working else working[0]
+
+    def caption(self, dataset: str) -> str:
+        """Return score, unit, number of repeats and split rule."""
+        score, cell = self.score(dataset), self.cells(dataset)[0]
+        of = f"{score.title}{' in %' * score.is_share}" if score else "no results"
+        repeats = count(self.repeats, "repeat") + f" of {cell.folds} folds" * (cell.folds > 1)
+        return f"{dataset}: {of} on the test part, {repeats}, split rule {cell.protocol}."
+
+    def overview(self) -> Grid:
+        """Return a row per method, a column per dataset."""
+        texts = [
+            *map(self.caption, self.table.datasets),
+            "Mean ± standard deviation over the splits,",
+        ]
+        caption = f"{' '.join(texts)} with their number where trainings failed."
+        return super().overview()._replace(caption=caption)
+
+    def without_result(self, cell: Cell) -> Iterator[list[str]]:
+        """Yield a row with the reason why all trainings failed."""
+        for line in self.lines[cell.key][:1]:
+            reason = str(line["reason"]).removeprefix(f"{HaarPoolError.__name__}: ")
+            yield [self.titles[cell.method], f"fails: {reason}"]
 
     def last_columns(self, row: Row, dataset: str, lines: Sequence[Line]) -> Sequence[str]:
         """Return seconds per training, and the number of weights."""
@@ -83,36 +132,34 @@ class Comparison(TableReport):
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each method and dataset, for example for `pandas.DataFrame`.
 
-        Scores are as in the lines: accuracies between 0 and 1. What is not known is None.
+        Scores are as in the lines: accuracies between 0 and 1. All rows have the same keys. What is
+        not known is None.
         """
         return list(self._rows())
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        reference = self.table.reference
         for cell in self.table.cells:
-            lines, all_lines = self.ok(*cell.key), self.lines[cell.key]
-            row: dict[str, Any] = {
-                "dataset": cell.dataset, "method": cell.method, "title": self.titles[cell.method],
-                "split": cell.protocol, "trainings": len(lines),
-                "failed": len(all_lines) - len(lines),
-            }  # fmt: skip
+            lines, all_lines, reference = self.ok(*cell.key), self.lines[cell.key], None
             reasons = [line["reason"] for line in all_lines if not is_good(line)]
-            row["reason"] = reasons[0] if reasons else None
+            row = dict.fromkeys(KEYS) | {
+                "dataset": cell.dataset, "method": cell.method, "title": self.titles[cell.method],
+                "split": cell.protocol, "trainings": len(lines), "failed": len(reasons),
+                "reason": reasons[0] if reasons else None,
+            }  # fmt: skip
             if lines:
-                value = estimate(lines)
+                value, reference = estimate(lines), self.reference(cell)
                 low, high = value.interval
                 row |= {
                     "metric": lines[0]["metric"], "splits": value.splits, "mean": value.mean,
                     "std": value.std, "low": low, "high": high,
-                }  # fmt: skip
-                others = self.ok(cell.dataset, reference, cell.protocol)
-                if cell.method != reference and (gain := paired_difference(lines, others)):
-                    low, high = gain.interval
-                    row |= {"difference": gain.mean, "difference_low": low, "difference_high": high}
-                row |= {
                     "seconds": sum(line["training_seconds"] for line in lines) / len(lines),
                     "weights": lines[0]["num_parameters"],
-                }
+                }  # fmt: skip
+            others = self.ok(cell.dataset, reference, cell.protocol) if reference else []
+            if others and (gain := paired_difference(lines, others)):
+                low, high = gain.interval
+                row |= {"reference": reference, "difference": gain.mean}
+                row |= {"difference_low": low, "difference_high": high}
             yield as_json(row)
 
     def grids(self) -> list[Grid]:
@@ -120,22 +167,28 @@ class Comparison(TableReport):
         return list(map(self._narrow, self.table.datasets))
 
     def _narrow(self, dataset: str) -> Grid:
-        full, score = self.details(dataset), self.score(dataset)
-        header = ["Method", "Mean", *full.header[3:5], "s", "Weights"]
-        rows = [[title, mean.partition(" ")[0], *rest] for title, _, mean, *rest in full.rows]
-        rules = {cell.protocol for cell in self.table.cells if cell.dataset == dataset}
-        of = f", {score.title}{' in %' * score.is_share}" if score else ""
-        splits = f"{count(self.repeats, 'split')} ({', '.join(rules)})"
-        return Grid(f"{dataset}: test part of {splits}{of}", header, rows)
+        full, cells = self.details(dataset), self.cells(dataset)
+        trainings = {len(self.ok(*cell.key)) for cell in cells} - {0}
+        shows_n = bool(trainings) and trainings != {self.repeats * cells[0].folds}
+
+        def narrow(row: Sequence[str]) -> Sequence[str]:
+            if len(row) < len(full.header):
+                return row
+            title, n, mean, *rest = row
+            return [title, *[n] * shows_n, mean.partition(" ")[0], *rest]
+
+        return Grid(full.caption, narrow(full.header), list(map(narrow, full.rows)))
 
     def write(self, folder: Path) -> list[Path]:
         """Write tables, figure and numbers to a folder; return the files."""
-        picture = draw_intervals(self, folder / FIGURE)
-        parts = ["# Comparison", *self.conclusions()]
-        parts += [f"![Means with 95 % intervals]({FIGURE})"] if picture else []
+        parts: list[Part] = ["# Comparison", f"{MADE_BY} from the lines in `{LINES}/`."]
+        parts += self.conclusions()
+        if draw_intervals(self, folder / FIGURE):
+            parts.append(f"![Means with 95 % intervals]({FIGURE})")
         content = {"schema": SCHEMA, "rows": self.rows(), "conclusions": self.conclusions()}
         write_text(folder / RESULT, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-        return [*write_document([*parts, *self.parts()], folder), folder / RESULT]
+        paths = write_document([*parts, *self.parts()], folder, FIGURE)
+        return [*paths, folder / RESULT]
 
     def __str__(self) -> str:
         return "\n\n".join([*map(str, self.grids()), *self.conclusions()])
@@ -149,7 +202,7 @@ class Comparison(TableReport):
 def compare(
     graphs: Any,
     y: Any = None,
-    methods: Iterable[str] | None = None,
+    methods: str | Iterable[str] | None = None,
     *,
     repeats: int = REPEATS,
     split: str = "auto",
@@ -169,9 +222,10 @@ def compare(
         y: Labels instead of those of the graphs: (G,), or (G, T) for several targets.
         methods: Names of methods, see `haarpool.comparison.methods.find_method`: "haarnet",
             "haarnet:levels=0", "3GIN64-TP-GIN64-SUM-FC64", "plain-SP", "best", "config.json". The
-            others are compared with the first one. By default the default network, the same without
-            pooling, and each pooling in one plain network.
-        repeats: Number of splits.
+            others are compared with the first one, and poolings in the plain network with "plain".
+            By default the default network, the same without pooling, and each pooling in one plain
+            network.
+        repeats: Number of splits; with folds, of trainings of each fold.
         split: Split rule, see `make_splits`.
         seed: Seed of splits, weights and shuffling.
         settings: Settings of `RunConfig` for all methods, such as {"epochs": 20}.
@@ -190,46 +244,62 @@ def compare(
         >>> len(result.rows())
         2
     """
-    datasets = _datasets(graphs, y)
-    table = make_table(datasets, methods, split, seed, settings)
-    if folder is None:
-        with TemporaryDirectory() as temporary:
-            return _run(table, datasets, Path(temporary), repeats, n_jobs, device, progress, show)
-    return _run(table, datasets, Path(folder), repeats, n_jobs, device, progress, show, retry=retry)
+    with errors_in_words(_words):
+        check_amounts(repeats, n_jobs)
+        datasets = _datasets(graphs, y)
+        table = make_table(datasets, methods, split, seed, settings, repeats)
+        with TemporaryDirectory() if folder is None else nullcontext(folder) as path:
+            return train_table(
+                table, datasets, Path(path), repeats,
+                jobs=n_jobs, device=device, retry=retry, progress=progress, show=show,
+            )  # fmt: skip
 
 
-def _run(
-    table: Table,
-    datasets: Mapping[str, Graphs],
-    folder: Path,
-    repeats: int,
-    n_jobs: int,
-    device: str,
-    progress: ProgressOption,
-    show: Callable[[str], object],
-    *,
-    retry: bool = False,
+def _words(name: str, value: Any = ...) -> str:
+    """Return a parameter as `compare` writes it: settings of a run are entries of `settings`."""
+    is_setting = name.partition(".")[0] in {one.name for one in fields(RunConfig)}
+    if is_setting and name not in signature(compare).parameters:
+        return python_words(f"settings.{name}", value)
+    return words_of_graphs(name, value)
+
+
+def train_table(
+    table: Table, datasets: Mapping[str, Graphs], folder: Path, repeats: int, **options: Any
 ) -> Comparison:
+    """Train what is missing in a folder, write its report and return it.
+
+    Args:
+        table: The table, from `make_table`.
+        datasets: Its datasets by name.
+        folder: Folder of the lines and the report.
+        repeats: Number of repeats.
+        **options: Options of `run_table`.
+    """
+    check_out(folder)
+    find_device(options["device"])
     with _locked(folder):
         lines = ResultLines(folder, table.name)
-        _check_folder(lines, datasets)
-        run_table(
-            table, folder, repeats, datasets.__getitem__, jobs=n_jobs, device=device,
-            retry=retry, progress=progress, show=show,
-        )  # fmt: skip
+        _check_datasets(lines, datasets)
+        run_table(table, folder, repeats, datasets.__getitem__, **options)
         comparison = Comparison(table, lines.read(), repeats)
         comparison.write(folder)
     return comparison
 
 
+def check_out(folder: Path) -> None:
+    """Raise an error if a folder has files that are not those of a comparison."""
+    refuse_other_files(folder, (LINES,), (MADE_BY,), "a comparison")
+
+
 def make_table(
     datasets: Mapping[str, Graphs],
-    methods: Iterable[str] | None = None,
+    methods: str | Iterable[str] | None = None,
     split: str = "auto",
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
+    repeats: int = REPEATS,
 ) -> Table:
-    """Return what is compared.
+    """Return what is compared; what is wrong for all methods is an error.
 
     Args:
         datasets: Datasets by name.
@@ -237,19 +307,28 @@ def make_table(
         split: As in `compare`.
         seed: As in `compare`.
         settings: As in `compare`.
+        repeats: As in `compare`.
     """
     if split != "auto":
         check_rule(split)
-    chosen = default_methods() if methods is None else unique([find_method(m) for m in methods])
+    names = [methods] if isinstance(methods, str) else methods
+    if names is None:
+        of_nodes = any(graphs.has_node_labels for graphs in datasets.values())
+        chosen = node_methods() if of_nodes else default_methods()
+    else:
+        chosen = unique([find_method(name) for name in names])
     if not chosen:
         raise HaarPoolError("at least one method", "none", "leave {methods} out", methods=...)
+    _check_settings(settings or {})
     common = {**(settings or {}), "seed": check_seed(seed)}
-    rules = {name: default_rule(g) if split == "auto" else split for name, g in datasets.items()}
-    cells = [
-        Cell(name, method.row.name, rules[name], _checked(method, graphs, common))
-        for name, graphs in datasets.items()
-        for method in chosen
-    ]
+    cells = []
+    for name, graphs in datasets.items():
+        rule = default_rule(graphs) if split == "auto" else split
+        if "features" in common:
+            Encoding.fit(graphs, common["features"])
+        own = [method.cell(graphs, name, rule, common) for method in chosen]
+        splits_of(Trial(own[0], repeats * own[0].folds - 1), graphs)
+        cells += own
     title = f"{count(len(chosen), 'method')} on {', '.join(datasets)}"
     return Table(
         name=LINES, title=title, text=TEXT, rows=[method.row for method in chosen], cells=cells,
@@ -257,17 +336,19 @@ def make_table(
     )  # fmt: skip
 
 
-def _checked(method: Method, graphs: Graphs, common: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a method for a dataset; misspelt or wrong ones are an error."""
-    settings = {**method.settings_for(graphs), **common}
-    settings.pop("split", None)  # that of the preset
-    try:
-        RunConfig(**settings)
-    except TypeError as error:
-        expected = "settings of RunConfig in {settings}"
-        remedy = "pass for example {settings}"
-        raise HaarPoolError(expected, f"{error}", remedy, settings={"epochs": 20}) from error
-    return settings
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    """Raise an error for a name that is no setting of all methods."""
+    known = [one.name for one in fields(RunConfig) if one.name not in ARGUMENTS]
+    for name, value in settings.items():
+        if argument := ARGUMENTS.get(name):
+            shown: dict[str, Any] = {argument: [value] if name == "arch" else value}
+            remedy = f"pass {{{argument}}}"
+            expected = f"settings without {', '.join(ARGUMENTS)}"
+            raise HaarPoolError(expected, f"{name!r}", remedy, **shown)
+        if name not in known:
+            expected = "names of settings of RunConfig"
+            remedy = f"choose among {', '.join(known)}"
+            raise HaarPoolError(expected, f"{name!r}", remedy, parameter="settings")
 
 
 def _datasets(graphs: Any, y: Any) -> dict[str, Graphs]:
@@ -276,10 +357,13 @@ def _datasets(graphs: Any, y: Any) -> dict[str, Graphs]:
         if y is not None:
             expected, remedy = "no y for several datasets", "set the labels of the graphs"
             raise HaarPoolError(expected, "y", remedy)
+        if not graphs:
+            raise HaarPoolError(
+                "at least one dataset", "none", "pass a mapping from names to graphs"
+            )
         datasets = {str(name): as_graphs(one) for name, one in graphs.items()}
     else:
-        one = as_graphs(graphs, labels=y is None)
-        one = one if y is None else with_labels(one, y)[0]
+        one, _ = labelled_graphs(graphs, y)
         datasets = {one.name: one}
     for one in datasets.values():
         check_labels(one)
@@ -298,7 +382,7 @@ def _locked(folder: Path) -> Iterator[None]:
         raise HaarPoolError("a folder for this comparison", got, "choose another folder") from error
 
 
-def _check_folder(lines: ResultLines, datasets: Mapping[str, Graphs]) -> None:
+def _check_datasets(lines: ResultLines, datasets: Mapping[str, Graphs]) -> None:
     """Raise an error if a folder has results of other datasets."""
     known = {name: data_hash(graphs) for name, graphs in datasets.items()}
     for line in lines.read():

@@ -7,12 +7,17 @@ Its parts are texts, lists of texts and tables. A text is a paragraph of Markdow
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
+from itertools import zip_longest
 from pathlib import Path
+from textwrap import wrap
 from typing import NamedTuple
 
 from haarpool._files import write_text
+
+_NAME = 12  # columns that names keep where others are left out
 
 
 class Grid(NamedTuple):
@@ -21,7 +26,7 @@ class Grid(NamedTuple):
     Attributes:
         caption: What it shows.
         header: Names of the columns; the first column has names, the others numbers.
-        rows: The rows.
+        rows: The rows. In a row of two texts, the second one takes all columns but the first.
     """
 
     caption: str
@@ -32,7 +37,8 @@ class Grid(NamedTuple):
         """Return the table for a terminal, without its caption.
 
         Args:
-            width: Columns of the terminal; the last columns of a wider table are left out.
+            width: Columns of the terminal. For a wider table, names and header are broken into
+                lines; then the last columns are left out, and a line says which.
 
         Example:
             >>> print(Grid("", ["Method", "n"], [["sum", "10"], ["mean", "9"]]).as_text())
@@ -40,17 +46,28 @@ class Grid(NamedTuple):
             sum     10
             mean     9
         """
-        rows = [self.header, *self.rows]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        while width and sum(widths) + 2 * (len(widths) - 1) > width and len(widths) > 2:
+        room = width or 10**6
+        whole = [row for row in self.rows if len(row) == len(self.header)]
+        name, *widths = (max(map(len, column)) for column in zip(self.header, *whole, strict=True))
+        name = max([name, *(len(row[0]) for row in self.rows)])
+        if name + sum(widths) + 2 * len(widths) > room:
+            columns = zip(self.header, *whole, strict=True)
+            widths = [max(map(len, [*title.split(), *texts])) for title, *texts in columns][1:]
+        while len(widths) > 1 and _NAME + sum(widths) + 2 * len(widths) > room:
             widths.pop()
-        first, *others = widths
-        return "\n".join(
-            "  ".join(
-                [f"{row[0]:{first}}", *(f"{x:>{w}}" for x, w in zip(row[1:], others, strict=False))]
-            )
-            for row in rows
-        )
+        name = min(name, max(room - sum(widths) - 2 * len(widths), _NAME))
+        rows = []
+        for row in [self.header, *self.rows]:
+            is_whole = len(row) == len(self.header)
+            limits = widths if is_whole else [max(room - name - 2, _NAME)]
+            cells = [wrap(text, n) for text, n in zip(row, [name, *limits], strict=False)]
+            for first, *others in zip_longest(*cells, fillvalue=""):
+                pairs = zip(others, widths if is_whole else [0], strict=False)
+                texts = [f"{first:{name}}", *(f"{x:>{n}}" for x, n in pairs)]
+                rows.append("  ".join(texts).rstrip())
+        if left_out := self.header[len(widths) + 1 :]:
+            rows.append(f"(left out at {width} columns: {', '.join(left_out)})")
+        return "\n".join(rows)
 
     def __str__(self) -> str:
         return f"{self.caption}\n{self.as_text()}"
@@ -70,16 +87,26 @@ _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "±": r"$\pm$", "–": "--", "−": "$-$", "·": r"$\cdot$", "`": "",
-    "²": "$^2$", "ε": r"$\epsilon$", "|": "$|$",
+    "†": r"$\dagger$", "‡": r"$\ddagger$", "²": "$^2$", "ε": r"$\epsilon$", "|": "$|$",
     "[": "{[}",  # at the start of a row it would be the argument of \\
 }  # fmt: skip
 
 
-def write_document(parts: Sequence[Part], folder: Path) -> list[Path]:
-    """Write a document as Markdown, HTML and LaTeX, and return the files."""
+def write_document(parts: Sequence[Part], folder: Path, *pictures: str) -> list[Path]:
+    """Write a document as Markdown, HTML and LaTeX, and return the files.
+
+    Args:
+        parts: Its parts.
+        folder: The folder, with the files of its pictures.
+        *pictures: Names of pictures that the HTML page contains, so that it can be sent alone.
+    """
     paths = []
     for name, render in FILES.items():
-        write_text(folder / name, render(parts))
+        text = render(parts)
+        for picture in [one for one in pictures if f'src="{one}"' in text]:
+            data = b64encode((folder / picture).read_bytes()).decode()
+            text = text.replace(f'src="{picture}"', f'src="data:image/png;base64,{data}"')
+        write_text(folder / name, text)
         paths.append(folder / name)
     return paths
 
@@ -92,6 +119,7 @@ def to_markdown(parts: Sequence[Part]) -> str:
 def _markdown(part: Part) -> str:
     if isinstance(part, Grid):
         rows = [[text.replace("|", "\\|") for text in row] for row in (part.header, *part.rows)]
+        rows = [row + [""] * (len(rows[0]) - len(row)) for row in rows]
         return f"*{part.caption}*\n\n{markdown_table(rows, numbers='---:')}"
     return part if isinstance(part, str) else "\n".join(f"- {text}" for text in part)
 
@@ -108,7 +136,7 @@ def markdown_table(rows: Sequence[Sequence[str]], numbers: str = "---") -> str:
 
 
 def to_html(parts: Sequence[Part]) -> str:
-    """Return a document, which starts with its title, as an HTML page without other files."""
+    """Return a document, which starts with its title, as an HTML page; its pictures are links."""
     title = escape(str(parts[0]).lstrip("# "))
     body = "\n".join(map(_html, parts))
     return (
@@ -119,7 +147,8 @@ def to_html(parts: Sequence[Part]) -> str:
 
 def _html(part: Part) -> str:
     if isinstance(part, Grid):
-        rows = [_html_row("th", part.header), *(_html_row("td", row) for row in part.rows)]
+        columns = len(part.header)
+        rows = [_html_row("th", part.header), *(_html_row("td", x, columns) for x in part.rows)]
         caption = f"<caption>{_inline(part.caption)}</caption>"
         return f"<div><table>{caption}\n" + "\n".join(rows) + "\n</table></div>"
     if isinstance(part, list):
@@ -132,8 +161,12 @@ def _html(part: Part) -> str:
     return f"<p>{_inline(part)}</p>"
 
 
-def _html_row(tag: str, texts: Sequence[str]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts) + "</tr>"
+def _html_row(tag: str, texts: Sequence[str], columns: int = 0) -> str:
+    cells = [f"<{tag}>{escape(text)}</{tag}>" for text in texts]
+    if len(texts) < columns:
+        style = "text-align:left;white-space:normal"
+        cells[1] = cells[1].replace("<td>", f'<td colspan="{columns - 1}" style="{style}">', 1)
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def _inline(text: str) -> str:
@@ -150,9 +183,11 @@ def to_latex(parts: Sequence[Part]) -> str:
 
 
 def _latex_table(grid: Grid) -> str:
-    header, *rows = (
-        " & ".join(map(_latex, row)) + r" \\" for row in (grid.header, *grid.rows)
-    )  # fmt: skip
+    columns = len(grid.header)
+    cells = [[*map(_latex, row)] for row in (grid.header, *grid.rows)]
+    for row in [row for row in cells if len(row) < columns]:
+        row[1] = rf"\multicolumn{{{columns - 1}}}{{p{{0.6\textwidth}}}}{{{row[1]}}}"
+    header, *rows = (" & ".join(row) + r" \\" for row in cells)
     return "\n".join([
         r"\begin{table}",
         rf"\caption{{{_latex(grid.caption)}}}",

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from haarpool._numbers import as_json
+from haarpool._text import shorten
 from haarpool.comparison.learners import Line
 from haarpool.comparison.table import Table, Trial
 from haarpool.errors import HaarPoolError
 
+README = "README.md"  # of a report
 Key = tuple[str, str, str, int]  # dataset, method, protocol, seed
 
 
@@ -53,6 +56,27 @@ def make_folder(folder: Path) -> None:
         raise _cannot_write(folder, error) from error
 
 
+def refuse_other_files(folder: Path, lines: Sequence[str], marks: Sequence[str], what: str) -> None:
+    """Raise an error if a folder has files of others, which a report could overwrite.
+
+    Args:
+        folder: The folder; it may be new, empty, or have hidden files.
+        lines: Patterns of what is in each folder of this kind.
+        marks: Texts of which its README.md, if there is one, has one.
+        what: What the folder is for.
+    """
+    if folder.is_file():
+        raise HaarPoolError(f"a folder for {what}", f"the file {folder}", "choose a folder")
+    there = sorted(path.name for path in folder.glob("[!.]*"))
+    is_ours = any(any(folder.glob(pattern)) for pattern in lines)
+    got = f"{folder}, which has {shorten(there, 3)}"
+    if (page := folder / README).exists():
+        text, got = page.read_text("utf-8", errors="replace"), f"{page}, which is not a report"
+        is_ours = any(mark in text for mark in marks)
+    if there and not is_ours:
+        raise HaarPoolError(f"a folder for {what}", got, "choose another folder")
+
+
 def _cannot_write(path: Path, error: OSError) -> HaarPoolError:
     return HaarPoolError(
         "a folder that can be written", f"{path} ({error})", "choose another folder"
@@ -86,7 +110,8 @@ class ResultLines:
 
     def append(self, line: Line) -> None:
         """Write a line."""
-        append_line(self.folder / f"{line['dataset']}.jsonl", line)
+        name = re.sub(r"[^\w .+-]", "_", line["dataset"])  # such as "/"
+        append_line(self.folder / f"{name}.jsonl", line)
 
 
 def _is_whole(line: Line) -> bool:

@@ -7,15 +7,27 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from haarpool.comparison.table import Row
+from haarpool.comparison.checkpoints import Checkpoints
+from haarpool.comparison.learners import Learner, Line
+from haarpool.comparison.table import Cell, Row
 from haarpool.datasets.graphs import Graphs
+from haarpool.datasets.splits import Split, num_folds
 from haarpool.errors import HaarPoolError
-from haarpool.nn.strings.registry import registered_layers
+from haarpool.nn.strings.registry import network_names, registered_layers
 from haarpool.training.config import RunConfig
-from haarpool.training.presets import BEST, PRESETS, preset
+from haarpool.training.presets import BEST, PAPER, PRESETS, preset
 
 PLAIN = "plain"  # name of the plain network; "plain-TP" has the pooling TP
 COMMON: dict[str, Any] = {**BEST, "threads": 1}
+
+
+class WithoutPreset(Learner):
+    """Fails, since the preset of the cell has no settings for the dataset."""
+
+    def train(self, seed: int, splits: list[Split], checkpoints: Checkpoints) -> Line:
+        """Raise the reason."""
+        expected = f"a dataset of the paper: {', '.join(PAPER)}"
+        raise HaarPoolError(expected, self.graphs.name, "choose another method for it")
 
 
 class Method(NamedTuple):
@@ -33,15 +45,28 @@ class Method(NamedTuple):
     settings: Mapping[str, Any] = {}
     max_clusters: int = 0
 
-    def settings_for(self, graphs: Graphs) -> dict[str, Any]:
-        """Return its settings for a dataset."""
-        if self.preset:
-            return {**preset(self.preset, graphs.name), "threads": 1}
-        settings = dict(self.settings)
+    def cell(self, graphs: Graphs, dataset: str, rule: str, common: Mapping[str, Any]) -> Cell:
+        """Return its cell for a dataset; wrong settings are an error.
+
+        Args:
+            graphs: The dataset.
+            dataset: Name of the dataset.
+            rule: Split rule.
+            common: Settings of all methods.
+        """
+        folds, settings = num_folds(rule, graphs) or 1, dict(self.settings)
         if self.max_clusters:
             half = int(graphs.sizes.mean() / 2)
             settings["pooling"] = {"num_clusters": min(max(half, 2), self.max_clusters)}
-        return settings
+        if self.preset:
+            try:
+                settings = {**preset(self.preset, graphs.name), "threads": 1}
+            except HaarPoolError:  # it fails in its lines
+                settings = {"preset": self.preset, "seed": common.get("seed", 0)}
+                return Cell(dataset, self.row.name, rule, settings, WithoutPreset, folds)
+        settings = {name: one for name, one in settings.items() if name != "split"} | dict(common)
+        RunConfig(**settings)
+        return Cell(dataset, self.row.name, rule, settings, folds=folds)
 
 
 def default_methods() -> list[Method]:
@@ -53,11 +78,40 @@ def default_methods() -> list[Method]:
     default = [
         Method(Row("haarnet", "HaarNet", "The default network of haarpool."), settings=COMMON),
         Method(
-            Row("haarnet:levels=0", "HaarNet, no pooling", "The same with 0 levels."),
+            Row(
+                "haarnet:levels=0",
+                "HaarNet, no pooling",
+                "The same with 0 levels.",
+                reference="haarnet",
+            ),
             settings=COMMON | {"arch": "haarnet:levels=0"},
         ),
     ]
     return [*default, plain_method(), *map(plain_method, poolings)]
+
+
+def node_methods() -> list[Method]:
+    """Return what is compared by default on datasets with labels at nodes.
+
+    The default network, and its controls: random clusters, no pooling at several depths, and no
+    pooling with a node that all others are connected to.
+    """
+    rows = [
+        Row("haarunet", "HaarUNet", "The default network of haarpool for nodes."),
+        Row("haarunet-random", "HaarUNet, random clusters", "The same on random clusters."),
+        *(
+            Row(f"haarunet:depth={n},levels=0", f"flat, {n} layers", "The same convolutions alone.")
+            for n in (4, 8, 16)
+        ),
+        Row(
+            "haarunet:depth=8,levels=0,virtual_node=true",
+            "flat, 8 layers, virtual node",
+            "Each layer exchanges with the mean of all nodes.",
+        ),
+    ]
+    random = {"arch": "haarunet", "chain": {"method": "random"}}
+    own = [random if row.name == "haarunet-random" else {"arch": row.name} for row in rows]
+    return [Method(row, settings=COMMON | one) for row, one in zip(rows, own, strict=True)]
 
 
 def plain_method(token: str = "") -> Method:
@@ -68,7 +122,8 @@ def plain_method(token: str = "") -> Method:
     """
     if not token:
         arch = "3GIN64-SUM-FC64"
-        row = Row(PLAIN, "no pooling", f"`{arch}` with the settings of the default network.")
+        note = f"`{arch}` with the settings of the default network."
+        row = Row(PLAIN, "plain network, no pooling", note)
         return Method(row, settings=COMMON | {"arch": arch})
     layers = registered_layers()
     if token not in layers or layers[token].kind != "pooling":
@@ -84,7 +139,8 @@ def plain_method(token: str = "") -> Method:
     if "num_clusters" in layer.options:
         note += " As many clusters as half of the mean number of nodes."
         most = int(max(layer.options["num_clusters"].limits, default=2))
-    return Method(Row(f"{PLAIN}-{token}", layer.name, note), "", settings, most)
+    row = Row(f"{PLAIN}-{token}", layer.name, note, reference=PLAIN)
+    return Method(row, "", settings, most)
 
 
 def find_method(name: str) -> Method:
@@ -102,7 +158,7 @@ def find_method(name: str) -> Method:
     plain, _, token = name.partition("-")
     if plain == PLAIN:
         return plain_method(token.upper())
-    for method in default_methods():
+    for method in [*default_methods(), *node_methods()]:
         if method.row.name == name:
             return method
     if name in PRESETS:
@@ -112,7 +168,13 @@ def find_method(name: str) -> Method:
         stem = path.parent.resolve().name if path.name == "config.json" else path.stem
         return Method(Row(stem, stem, f"The settings of {path.name}."), settings=_read(path))
     settings = COMMON | {"arch": name}
-    RunConfig(**settings)  # an error before the work
+    try:
+        RunConfig(**settings)
+    except HaarPoolError as error:
+        expected, *others = error.args
+        known = ", ".join([*network_names(), *PRESETS, PLAIN, f"{PLAIN}-TOKEN"])
+        expected = f"a method: {known}, a JSON file, or an architecture {expected}"
+        raise HaarPoolError(expected, *others, **error.values) from error
     note = "With the settings of the default network."
     return Method(Row(name, name, note), settings=settings)
 

@@ -7,11 +7,13 @@ import signal
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, TypeVar
 
 from tqdm import tqdm
+
+from haarpool.chains.workers import end_with_parent
 
 Input = TypeVar("Input")
 
@@ -83,7 +85,9 @@ class _Worker:
     def __init__(self, function: Callable[[Any], Any], first: Any) -> None:
         context = get_context("spawn")  # a forked process could not use a GPU
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(function, theirs), daemon=True)
+        self.process = context.Process(
+            target=_work, args=(function, theirs, os.getpid()), daemon=True
+        )
         self.process.start()
         theirs.close()
         self.give(first)
@@ -102,18 +106,11 @@ class _Worker:
             return Died(self.process.exitcode)
 
 
-def _work(function: Callable[[Any], Any], connection: Connection) -> None:
+def _work(function: Callable[[Any], Any], connection: Connection, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends this one
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent(parent)
     # The lock of tqdm is a semaphore of the system, about which Python warns if this one is killed.
     tqdm.set_lock(threading.RLock())
     with suppress(EOFError, OSError):  # the parent has no more inputs, or is gone
         while True:
             connection.send(function(connection.recv()))
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)

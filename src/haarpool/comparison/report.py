@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -14,7 +13,9 @@ from haarpool.comparison.learners import Line
 from haarpool.comparison.lines import current_lines, is_good
 from haarpool.comparison.statistics import Estimate, estimate, paired_difference
 from haarpool.comparison.table import REPEATS, Cell, Row, Table
-from haarpool.tasks import Score, find_score
+from haarpool.tasks import Score, find_score, find_task, is_registered, task_names
+
+MARKS = ("", "†", "‡")  # of differences to several methods
 
 
 class Units(NamedTuple):
@@ -123,20 +124,29 @@ class TableReport:
         lines = [line for key in self.lines if key[0] == dataset for line in self.ok(*key)]
         return find_score(lines[0]["metric"]) if lines else None
 
+    def cells(self, dataset: str) -> list[Cell]:
+        """Return the cells of a dataset."""
+        return [cell for cell in self.table.cells if cell.dataset == dataset]
+
     def units(self, dataset: str) -> Units:
         """Return how the results of a dataset are shown."""
-        score = self.score(dataset)
-        return Units(score is None or score.is_share, self.repeats)
+        score, trials = self.score(dataset), self.repeats * self.cells(dataset)[0].folds
+        return Units(score is None or score.is_share, trials)
+
+    def reference(self, cell: Cell) -> str | None:
+        """Return the method that a cell is compared with."""
+        return None if cell.method == self.table.reference else self.table.reference
 
     def overview(self) -> Grid:
         """Return a row per method, a column per dataset."""
         protocol = self.table.cells[0].protocol
+        protocols = {name: self.cells(name)[0].protocol for name in self.table.datasets}
         keys = {cell.key for cell in self.table.cells}
         rows = []
         for row in self.table.rows:
             texts = []
             for dataset, part in self.columns:
-                key = (dataset, row.name, protocol)
+                key = (dataset, row.name, protocols[dataset])
                 if key not in keys:
                     texts.append("")
                     continue
@@ -161,29 +171,43 @@ class TableReport:
 
     def details(self, dataset: str) -> Grid:
         """Return everything about one dataset."""
-        reference, units, rows = self.table.reference, self.units(dataset), []
-        for row in self.table.rows:
-            for cell in self.table.cells:
-                lines = self.ok(*cell.key)
-                if (cell.dataset, cell.method) != (dataset, row.name) or not lines:
-                    continue
-                value, difference = estimate(lines), None
-                if row.name != reference:
-                    others = self.ok(dataset, reference, cell.protocol)
-                    difference = paired_difference(lines, others)
-                protocol = [cell.protocol] if self.shows_protocol else []
-                rows.append([
-                    row.title, *protocol, f"{value.splits}", units.mean_and_std(value),
-                    units.interval(value), units.difference(difference),
-                    *self.last_columns(row, dataset, lines),
-                ])  # fmt: skip
+        units, rows, references = self.units(dataset), list[list[str]](), list[str]()
+        order = {row.name: place for place, row in enumerate(self.table.rows)}
+        for cell in sorted(self.cells(dataset), key=lambda cell: order[cell.method]):
+            row, lines = self.table.rows[order[cell.method]], self.ok(*cell.key)
+            if not lines:
+                rows += self.without_result(cell)
+                continue
+            value, difference, mark = estimate(lines), DASH, ""
+            if (reference := self.reference(cell)) is not None:
+                references += [reference] * (reference not in references)
+                theirs = self.ok(dataset, reference, cell.protocol)
+                difference = units.difference(paired_difference(lines, theirs))
+                mark = MARKS[references.index(reference)] if difference != DASH else ""
+            protocol = [cell.protocol] if self.shows_protocol else []
+            rows.append([
+                row.title, *protocol, f"{value.splits}", units.mean_and_std(value),
+                units.interval(value), difference + mark, *self.last_columns(row, dataset, lines),
+            ])  # fmt: skip
+        first, *others = [self.titles.get(x, x) for x in references or [self.table.reference]]
         header = ["Method", *["Protocol"] * self.shows_protocol, "n", "Mean ± std", "95 % interval"]
-        header += [f"Difference to {self.titles.get(reference, reference)}", *self.last_header]
-        return Grid(self.details_caption.format(dataset), header, rows)
+        header += [f"Difference to {first}", *self.last_header]
+        notes = [
+            f" {mark}: difference to {title}."
+            for mark, title in zip(MARKS[1:], others, strict=False)
+        ]
+        return Grid(self.caption(dataset) + "".join(notes), header, rows)
 
     shows_protocol = True  # in `details`
-    details_caption = "{}: all methods and protocols."
     last_header: Sequence[str] = ()
+
+    def caption(self, dataset: str) -> str:
+        """Return what `details` shows."""
+        return f"{dataset}: all methods and protocols."
+
+    def without_result(self, cell: Cell) -> Iterator[list[str]]:
+        """Yield a row of `details` for a cell of which no trial ended well."""
+        yield from ()
 
     def last_columns(self, row: Row, dataset: str, lines: Sequence[Line]) -> Sequence[str]:
         """Return the last columns of `details`."""
@@ -212,25 +236,28 @@ class TableReport:
         for cell in self.table.cells:
             lines = self.lines[cell.key]
             yield from self.failures(cell, lines)
-            missing = self.repeats - len(lines)
-            if missing == self.repeats:
+            repeats = self.repeats * cell.folds
+            missing = repeats - len(lines)
+            if missing == repeats:
                 empty[cell.dataset, cell.protocol].append(self.titles[cell.method])
             elif missing > 0:
-                yield f"{self.name(cell)}: {missing} of {self.repeats} trials not run yet."
+                yield f"{self.name(cell)}: {missing} of {repeats} trials not run yet."
         for (dataset, protocol), methods in empty.items():
             yield f"{dataset}, {protocol}: not run yet: {'; '.join(methods)}."
         if self.outdated:
             yield f"Lines of other settings, or replaced by later ones, left out: {self.outdated}."
 
     def failures(self, cell: Cell, lines: Iterable[Line]) -> Iterator[str]:
-        """Yield the splits that failed; those whose reasons differ by numbers alone together."""
+        """Yield the splits that failed, those with the same problem together."""
         failed: dict[str, list[Line]] = defaultdict(list)
         for line in lines:
             if not is_good(line):
-                failed[re.sub(r"\d[\d.,]*", "", str(line.get("reason")))].append(line)
-        for same in failed.values():
-            first = ", the first one" if len(same) > 1 else ""
-            yield f"{self.name(cell)}, {_splits(same)} failed{first}: {same[0].get('reason')}"
+                # Lines of earlier versions have only the whole reason.
+                same = line.get("problem") or str(line.get("reason")).partition(", got ")[0]
+                failed[same].append(line)
+        for those in failed.values():
+            first = ", the first one" if len(those) > 1 else ""
+            yield f"{self.name(cell)}, {_splits(those)} failed{first}: {those[0].get('reason')}"
 
     def name(self, cell: Cell) -> str:
         """Return the name of a cell for readers."""
@@ -251,17 +278,8 @@ def _splits(lines: Sequence[Line]) -> str:
 
 
 def predicts_one_class(line: Line) -> bool:
-    """Return whether a classifier predicts one class.
-
-    Then only this class has a recall, 1, and an F1, 2a / (1 + a) with its share a of the graphs,
-    which is the accuracy; both are divided by the number of classes.
-    """
+    """Return whether a network predicts one class for all test graphs."""
     scores = line.get("scores", {}).get("test", {})
-    if None in map(scores.get, ("accuracy", "balanced_accuracy", "f1")):
-        return False
-    share, recall = scores["accuracy"], scores["balanced_accuracy"]
-    if not 0 < recall <= 1 / 2:
-        return False
-    num_classes = round(1 / recall)
-    f1 = 2 * share / (1 + share) / num_classes
-    return math.isclose(recall * num_classes, 1) and math.isclose(scores["f1"], f1)
+    # Lines of earlier versions do not name their task.
+    names = filter(is_registered, [line["task"]] if line.get("task") else task_names())
+    return any(find_task(name).predicts_one_class(scores) for name in names)

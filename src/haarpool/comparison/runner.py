@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from tqdm import tqdm
 
 from haarpool._progress import ProgressOption, show_progress
-from haarpool._validate import whole_number
+from haarpool.comparison import check_amounts
 from haarpool.comparison.checkpoints import remove_empty
 from haarpool.comparison.learners import Line
 from haarpool.comparison.lines import (
@@ -22,18 +21,17 @@ from haarpool.comparison.lines import (
     missing_trials,
 )
 from haarpool.comparison.processes import Died, run_in_processes
-from haarpool.comparison.table import Table, Trial
+from haarpool.comparison.table import Table
 from haarpool.comparison.trials import Load, TrialRunner, new_line
+from haarpool.errors import python_words
 from haarpool.training.devices import find_device
-
-MAX_JOBS, MAX_REPEATS = 256, 1000
 
 
 class Summary(NamedTuple):
     """What a command did.
 
     Attributes:
-        skipped: Trials that had a line, here or in another row.
+        skipped: Trials that had a line.
         ok: Trials that ended well.
         failed: Trials that failed.
     """
@@ -52,10 +50,10 @@ def run_table(
     jobs: int = 1,
     device: str = "auto",
     retry: bool = False,
-    others: Iterable[Table] = (),
     check: Callable[[str], object] = lambda dataset: None,
     progress: ProgressOption = None,
     show: Callable[[str], object] = print,
+    words: Callable[..., str] = python_words,
 ) -> Summary:
     """Train what is missing of a table; write a line as soon as a trial ends.
 
@@ -69,28 +67,23 @@ def run_table(
         jobs: Number of processes, which share the cores or the GPU.
         device: Name of the device; no result depends on the other options.
         retry: Try failed trials again.
-        others: Tables of the same folder, whose lines may be those of the same trials.
         check: Raises an error if a dataset that is needed cannot be read.
         progress: True shows a progress bar, False hides it, `None` shows it on a terminal; a
             function is called with a line of text every 30 seconds.
         show: Is called with a line of text about each trial.
+        words: Writes parameters in the reasons of failed trials; it can be pickled.
     """
-    whole_number("repeats", repeats, 1, MAX_REPEATS)
-    whole_number("n_jobs", jobs, 1, MAX_JOBS)
+    check_amounts(repeats, jobs)
     results = ResultLines(folder, table.name)
-    missing = missing_trials(table, current_lines(table, results.read()), repeats, retry)
-    trials, known = _split_known(missing, others, folder)
+    trials = missing_trials(table, current_lines(table, results.read()), repeats, retry)
     # Errors before the work.
     on_gpu = find_device(device).type != "cpu"
     for dataset in dict.fromkeys(trial.cell.dataset for trial in trials):
         check(dataset)
     make_folder(results.folder)
-    for line in known:
-        results.append(line)
-        show(f"{describe_line(line)}, copied from {line['copied_from']}")
     count = {"ok": 0, "failed": 0}
     calls = run_in_processes(
-        TrialRunner(load, device, folder),
+        TrialRunner(load, device, folder, words),
         trials,
         min(jobs, len(trials)) or 1,
         # After an error of a GPU all further calls in the same process fail.
@@ -109,29 +102,6 @@ def run_table(
                 show(describe_line(line))
     remove_empty(folder)
     return Summary(len(table.trials(repeats)) - len(trials), **count)
-
-
-def _split_known(
-    trials: list[Trial], tables: Iterable[Table], folder: Path
-) -> tuple[list[Trial], list[Line]]:
-    """Return the trials that must be trained, and lines of those that another row has trained."""
-    others = [
-        (cell, lines, f"{table.name}/{cell.method}")
-        for table in tables
-        for lines in [current_lines(table, ResultLines(folder, table.name).read())]
-        for cell in table.cells
-    ]
-    rest, known = [], []
-    for trial in trials:
-        for cell, lines, source in others:
-            line = lines.get((*cell.key, trial.seed))
-            is_same = replace(cell, method=trial.cell.method) == trial.cell
-            if is_same and line is not None and is_good(line):
-                known.append(line | {"method": trial.cell.method, "copied_from": source})
-                break
-        else:
-            rest.append(trial)
-    return rest, known
 
 
 def describe_line(line: Line) -> str:

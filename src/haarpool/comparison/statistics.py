@@ -13,6 +13,7 @@ with the quantile 0.975 of Student's distribution with n - 1 degrees of freedom.
 Trials of the same split, for example of published folds, are averaged first: n is the number of
 different splits. Where all trials share one split, they differ only by their random weights: there
 n is the number of trials, the correction is 0, and the interval says nothing about other splits.
+One or two splits have no interval: their spread says next to nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from scipy.stats import t as student
 
 from haarpool.comparison.learners import Line
 
+MIN_SPLITS = 3  # of an interval
+
 
 class Estimate(NamedTuple):
     """A mean over splits.
@@ -33,7 +36,7 @@ class Estimate(NamedTuple):
     Attributes:
         mean: The mean.
         std: Standard deviation between splits; NaN for one split.
-        half: Half of the width of the interval, by default that of 95 %; NaN for one split.
+        half: Half of the width of the interval, by default that of 95 %; NaN if there is none.
         splits: Number of different splits, or of trials where all share one split.
         trials: Number of trials; several trials of a split are averaged.
     """
@@ -59,10 +62,10 @@ class Estimate(NamedTuple):
             [2.0, 1.0, 2.91, 3, 3]
         """
         n, mean = len(values), float(np.mean(values))
-        if n < 2:
-            return cls(mean, float("nan"), float("nan"), n, n)
-        std = float(np.std(values, ddof=1))
-        half = float(student.ppf((1 + confidence) / 2, n - 1)) * std * (1 / n + overlap) ** 0.5
+        std = float(np.std(values, ddof=1)) if n > 1 else float("nan")
+        half = float("nan")
+        if n >= MIN_SPLITS:
+            half = float(student.ppf((1 + confidence) / 2, n - 1)) * std * (1 / n + overlap) ** 0.5
         return cls(mean, std, half, n, n)
 
     @property
@@ -71,8 +74,13 @@ class Estimate(NamedTuple):
         return self.mean - self.half, self.mean + self.half
 
     def contains(self, value: float) -> bool:
-        """Return whether a value is in the interval."""
-        return abs(value - self.mean) <= self.half
+        """Return whether a value is not excluded; without an interval none is."""
+        return not abs(value - self.mean) > self.half
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all splits have the same value: the interval is a point, but for rounding."""
+        return self.std <= 1e-9 * abs(self.mean) + 1e-15
 
     def scaled(self, factor: float) -> Estimate:
         """Return the estimate in other units, or with another sign."""

@@ -6,12 +6,11 @@ A `Table` is a list of cells. A `Cell` says what is trained on which dataset. On
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from haarpool.comparison.learners import Learner, NetworkLearner
-from haarpool.errors import HaarPoolError
 
 REPEATS = 10
 
@@ -24,11 +23,13 @@ class Row:
         name: Its name for the shell and the lines.
         title: Its name in the report.
         note: What a reader must know about it, for example where it differs from its paper.
+        reference: Name of the method that `haarpool compare` compares it with; "" for the first.
     """
 
     name: str
     title: str
     note: str = ""
+    reference: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Cell:
         protocol: Rule of `make_splits`; "10-fold" is "kfold:10".
         settings: Settings of `RunConfig`, or parameters of another learner.
         learner: The class that trains it.
+        folds: Number of trials of a repeat.
     """
 
     dataset: str
@@ -48,6 +50,7 @@ class Cell:
     protocol: str
     settings: Mapping[str, Any]
     learner: type[Learner] = NetworkLearner
+    folds: int = 1
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -104,41 +107,6 @@ class Table:
         """The columns."""
         return list(dict.fromkeys(cell.dataset for cell in self.cells))
 
-    def with_cells(self, cells: Sequence[Cell]) -> Self:
-        """Return the table with some cells and their rows."""
-        kept = {cell.method for cell in cells}
-        return replace(self, cells=cells, rows=[row for row in self.rows if row.name in kept])
-
-    def select(
-        self,
-        datasets: Iterable[str] = (),
-        methods: Iterable[str] = (),
-        protocols: Iterable[str] = (),
-    ) -> Self:
-        """Return the table with the cells of some datasets, methods and protocols; none means all.
-
-        Args:
-            datasets: Names of datasets, in any case.
-            methods: Names of methods.
-            protocols: Names of protocols.
-        """
-        chosen = list(self.cells)
-        for kind, names in (("dataset", datasets), ("method", methods), ("protocol", protocols)):
-            known = {getattr(cell, kind).lower(): getattr(cell, kind) for cell in self.cells}
-            wanted = {name.lower(): name for name in names}
-            if unknown := [name for lower, name in wanted.items() if lower not in known]:
-                expected = f"a {kind} of {self.name}: {', '.join(known.values())}"
-                raise HaarPoolError(expected, unknown[0], "choose some of these")
-            if wanted:
-                chosen = [cell for cell in chosen if getattr(cell, kind).lower() in wanted]
-        if not chosen:
-            raise HaarPoolError(
-                f"a cell of {self.name}",
-                "none with these datasets, methods and protocols",
-                "list all cells",
-            )
-        return self.with_cells(chosen)
-
     def trials(self, repeats: int) -> list[Trial]:
         """Return all trials, in the order in which they are run."""
-        return [Trial(cell, seed) for cell in self.cells for seed in range(repeats)]
+        return [Trial(cell, seed) for cell in self.cells for seed in range(repeats * cell.folds)]

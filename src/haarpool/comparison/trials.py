@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 import haarpool
-from haarpool._versions import find_versions
+from haarpool._versions import TRIAL, find_versions
 from haarpool.comparison.checkpoints import open_checkpoints
 from haarpool.comparison.learners import Learner, Line
 from haarpool.comparison.table import Cell, Trial
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split, make_splits, num_folds
+from haarpool.errors import HaarPoolError, python_words
 from haarpool.training.devices import num_threads
 
 SCHEMA = 1  # version of the lines
-_PACKAGES = ("torch", "torch_geometric", "numpy", "scipy", "scikit-learn", "grakel")
 
 Load = Callable[[str], Graphs]  # reads a dataset by its name
 
@@ -36,10 +37,17 @@ class TrialRunner:
         device: Name of the device.
         results: Folder of results. A trial that was killed continues from its checkpoints there; by
             default there are none.
+        words: Writes parameters in the reasons of failed trials.
     """
 
-    def __init__(self, load: Load, device: str, results: Path | None = None) -> None:
-        self.load, self.device, self.results = load, device, results
+    def __init__(
+        self,
+        load: Load,
+        device: str,
+        results: Path | None = None,
+        words: Callable[..., str] = python_words,
+    ) -> None:
+        self.load, self.device, self.results, self.words = load, device, results, words
         self._dataset: tuple[str, Graphs, str] | None = None
         self._learner: tuple[Cell, Learner] | None = None
 
@@ -48,8 +56,9 @@ class TrialRunner:
         cell, start, line = trial.cell, time.perf_counter(), new_line(trial, self.device)
         try:
             graphs, line["data_hash"] = self._read(cell.dataset)
+            line["task"] = graphs.task
         except Exception as error:  # the other trials still run
-            return line | {"reason": describe(error)}
+            return line | failure(error, self.words)
         identity = [cell.key, trial.seed, line["config"], line["versions"], self.device]
         identity.append(line["data_hash"])
         with open_checkpoints(self.results, identity) as checkpoints, num_threads(1):
@@ -65,7 +74,7 @@ class TrialRunner:
                 else:
                     line["reason"] = f"{line['metric']} of the test part is {line['value']}"
             except Exception as error:
-                line["reason"] = describe(error)
+                line |= failure(error, self.words)
         line["seconds"] = round(time.perf_counter() - start, 2)
         return line
 
@@ -89,16 +98,28 @@ def new_line(trial: Trial, device: str) -> Line:
     return {
         "schema": SCHEMA, "dataset": cell.dataset, "data_hash": None, "method": cell.method,
         "protocol": cell.protocol, "seed": trial.seed, "status": "failed", "reason": None,
+        "problem": None, "task": None,
         "metric": None, "value": None, "validation": None, "epoch": None, "split_hash": None,
         "chain_hash": None, "seconds": None, "config": cell.learner.config(cell),
         "versions": _versions(cell.learner), "device": device,
     }  # fmt: skip
 
 
-def describe(error: Exception) -> str:
-    """Return an error in one line."""
-    text = " ".join(str(error).split())[:300]
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+def failure(error: Exception, words: Callable[..., str] = python_words) -> Line:
+    """Return what a line says about an error: a text, and what it has in common with others.
+
+    Args:
+        error: The error.
+        words: How the text writes parameters.
+    """
+    text = error.in_words(words) if isinstance(error, HaarPoolError) else str(error)
+    text = " ".join(text.split())[:300]
+    kind = type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    problem = f"{kind} in {frames[-1].name}" if frames else kind
+    if isinstance(error, HaarPoolError):  # what was passed may differ
+        problem = f"expected {error.expected}; {error.remedy}"
+    return {"reason": f"{kind}: {text}" if text else kind, "problem": problem}
 
 
 def data_hash(graphs: Graphs) -> str:
@@ -109,7 +130,7 @@ def data_hash(graphs: Graphs) -> str:
 @cache
 def _versions(learner: type[Learner]) -> dict[str, str]:
     """Return the versions of everything that the numbers depend on, and a hash of the source."""
-    found = find_versions(*_PACKAGES)
+    found = find_versions(*TRIAL)
     names = {haarpool.__name__, learner.__module__.partition(".")[0]}
     folders = [Path(str(sys.modules[name].__file__)).parent for name in sorted(names)]
     return {name: one for name, one in found.items() if one} | {"source": source_digest(*folders)}

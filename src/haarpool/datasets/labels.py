@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from haarpool._types import Floats, Ints
+from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
 from haarpool.errors import HaarPoolError
 from haarpool.tasks import MISSING, Task, find_task, infer_task
@@ -66,81 +66,108 @@ def as_classes(values: Sequence[Any]) -> tuple[Ints, tuple[str, ...]]:
     return np.array(numbers, np.int64), names
 
 
-def label_fields(
-    labels: Sequence[Any], task: str | None = None, name: str = "y"
-) -> Mapping[str, Any]:
-    """Return the fields of `Graphs` about one label per graph: `Graphs(..., **label_fields(...))`.
+def as_rows(labels: Any) -> NDArray[Any]:
+    """Convert labels to rows of numbers, or of text if not all of them are numbers.
 
     Args:
-        labels: (G,) Number or text of each graph; text may be a number, too. None, NaN and the text
-            of `ABSENT` are missing.
-        task: The task; by default text and few different whole numbers are classes, and other
-            numbers are values.
-        name: Name of a target with values.
+        labels: (n,) Labels, or (n, T) for several targets: numbers, or text, which may be a number,
+            too. None, NaN and the text of `ABSENT` are missing.
+
+    Returns:
+        (n, T) labels; None is a missing one.
+
+    Example:
+        >>> as_rows(["2", "NA", "0.5"]).tolist(), as_rows([["2", "x"]]).tolist()
+        ([[2], [None], [0.5]], [['2', 'x']])
+    """
+    rows = np.array(labels, object)
+    rows = rows[:, None] if rows.ndim == 1 else rows
+    flat = [None if _is_none_or_nan(label) else label for label in rows.flat]
+    flat = [None if isinstance(one, str) and is_missing(one) else one for one in flat]
+    numbers = [as_number(one) if isinstance(one, str) else one for one in flat]
+    flat = numbers if numbers.count(None) == flat.count(None) else flat
+    return np.array(flat, object).reshape(rows.shape)
+
+
+def task_of(
+    rows: NDArray[Any], task: str | None = None, *, like_classes: bool | None = None
+) -> Task:
+    """Return the task of rows of labels.
+
+    Args:
+        rows: (n, T) labels, of `as_rows`.
+        task: The task, if it is given; for several targets "classification" is "multilabel".
+        like_classes: Without a given task, whether the labels look like classes; by default text
+            and few different whole numbers do.
+    """
+    num_targets = rows.shape[1]
+    if task is not None:
+        return find_task(task, num_targets)
+    known = [label for label in rows.flat if label is not None]
+    if like_classes is None:
+        like_classes = isinstance(known[0], str) or are_classes(known, rows.size)
+    return infer_task(num_targets, len(set(known)) if like_classes else None)
+
+
+def label_fields(
+    labels: Any,
+    task: str | None = None,
+    names: Sequence[str] = (),
+    *,
+    like_classes: bool | None = None,
+) -> Mapping[str, Any]:
+    """Return the fields of `Graphs` about labels: `Graphs(..., **label_fields(...))`.
+
+    Args:
+        labels: (G,) Labels of the graphs, or (G, T) for several targets, as in `as_rows`.
+        task: The task, as in `task_of`.
+        names: (T,) Names of the targets.
+        like_classes: As in `task_of`.
 
     Example:
         >>> label_fields(["yes", "no", None])["targets"], label_fields(["0.5", "1"])["targets"]
         (array([ 1,  0, -1]), array([[0.5],
                [1. ]]))
+        >>> label_fields([[0, 1], [1, None]], "multilabel", ["a", "b"])["targets"]
+        array([[ 0.,  1.],
+               [ 1., nan]])
     """
-    labels = [None if _is_none_or_nan(label) else label for label in labels]
-    labels = [None if isinstance(one, str) and is_missing(one) else one for one in labels]
-    numbers = [as_number(one) if isinstance(one, str) else one for one in labels]
-    if numbers.count(None) == labels.count(None):
-        labels = numbers
-    known = [label for label in labels if label is not None]
-    if not known:
+    rows = as_rows(labels)
+    kinds = {isinstance(label, str) for label in rows.flat if label is not None}
+    if not kinds:
         if task is not None:
             raise HaarPoolError("labels for {task}", "none", "leave {task} out", task=task)
         return {}
-    texts = [label for label in known if isinstance(label, str)]
-    if texts and len(texts) < len(known):
+    if len(kinds) > 1:
         raise HaarPoolError("text or numbers as labels", "both", "convert them")
-    looks_like_classes = bool(texts) or are_classes(known, len(labels))
-    kind = find_task(task) or infer_task(1, len(set(known)) if looks_like_classes else None)
-    if kind.reads_classes:
-        return kind.label_fields(*as_classes(labels), [name])
-    if texts:
-        got = f"{texts[0][:40]!r}"
-        raise HaarPoolError("numbers as labels for {task}", got, "leave {task} out", task=task)
-    values = [np.nan if label is None else float(label) for label in labels]
-    return kind.label_fields(np.array(values)[:, None], targets=[name])
+    return _fields(rows, task_of(rows, task, like_classes=like_classes), names)
 
 
-def array_classes(y: NDArray[Any]) -> tuple[Ints, tuple[str, ...], str]:
-    """Convert labels in an array to classes.
+def _fields(rows: NDArray[Any], task: Task, names: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the fields about (n, T) labels, None without label, of a task."""
+    num_targets = rows.shape[1]
+    names = names or default_names(num_targets)
+    if num_targets > 1 and not task.has_targets:
+        raise _one_label(task, names)
+    if task.reads_classes:
+        return task.label_fields(*as_classes(rows.ravel().tolist()), names)
+    try:
+        values = rows.astype(np.float64)
+    except (ValueError, TypeError) as error:
+        texts = [label for label in rows.flat if isinstance(label, str)]
+        got = f"{texts[0][:40]!r}" if texts else f"{error}"
+        remedy = "for classes pass {task}"
+        raise HaarPoolError("numbers as labels", got, remedy, task="classification") from error
+    return task.label_fields(values, targets=names)
 
-    Args:
-        y: (G,) Label of each graph; None and NaN are missing.
 
-    Returns:
-        (G,) The class of each graph, -1 if it is missing; the names of the classes in ascending
-        order; and the dtype with which `class_values` makes the classes from their names.
-
-    Example:
-        >>> array_classes(np.array([1.5, 0.5, np.nan, 1.0], np.float32))
-        (array([ 2,  0, -1,  1]), ('0.5', '1', '1.5'), 'float32')
-    """
-    known = np.array([not _is_none_or_nan(label) for label in y.tolist()], bool)
-    values = y[known]
-    is_text = values.dtype.kind in "UT" or all(isinstance(value, str) for value in values.tolist())
-    if values.dtype.kind == "O" and not is_text:
-        values = np.array(values.tolist())  # whole numbers or booleans, beside missing ones
-    if values.dtype.kind not in "biuf" and not is_text:
-        raise HaarPoolError(
-            "booleans, numbers or text as classes, all of one kind",
-            " and ".join(sorted({type(label).__name__ for label in y[known].tolist()})),
-            "convert them, for example to text with np.asarray(y).astype(str)",
-        )
-    for g in np.flatnonzero(known)[np.isinf(values)][:1] if values.dtype.kind == "f" else ():
-        remedy = "correct it, or pass NaN for a missing label"
-        raise HaarPoolError("finite numbers as classes", f"{y[g]} for graph {g}", remedy)
-    classes, numbers = np.unique(values, return_inverse=True)
-    targets = np.full(len(y), MISSING)
-    targets[known] = numbers
-    names = (int(v) if isinstance(v, float) and v == int(v) else v for v in classes.tolist())
-    dtype = "str" if values.dtype.kind in "UT" else values.dtype.name
-    return targets, tuple(str(name) for name in names), dtype
+def _one_label(task: Task, names: Sequence[str]) -> HaarPoolError:
+    return HaarPoolError(
+        f"one label per graph for {task}",
+        f"{len(names)}: {', '.join(names)}",
+        "choose one of them, or pass {task} if all are numbers",
+        task="regression",
+    )
 
 
 def class_values(names: Sequence[str], dtype: str | None = None) -> NDArray[Any]:
@@ -148,8 +175,7 @@ def class_values(names: Sequence[str], dtype: str | None = None) -> NDArray[Any]
 
     Args:
         names: (C,) Names of the classes.
-        dtype: "bool", "object" and "str" for text, or the name of a dtype of numbers. By default
-            whole numbers if all names are, else text.
+        dtype: The dtype of `with_labels`. By default whole numbers if all names are, else text.
 
     Example:
         >>> class_values(["False", "True"], "bool"), class_values(["0.5", "1"], "float64")
@@ -237,8 +263,8 @@ def check_targets(graphs: Graphs) -> Graphs:
     return graphs
 
 
-def with_labels(graphs: Graphs, y: Any, task: Task | None = None) -> tuple[Graphs, str | None]:
-    """Return graphs with other labels, and the dtype of their classes if they have one each.
+def with_labels(graphs: Graphs, y: Any, task: str | None = None) -> tuple[Graphs, str | None]:
+    """Return graphs with other labels, and the dtype with which `class_values` makes their classes.
 
     Args:
         graphs: G graphs.
@@ -246,51 +272,31 @@ def with_labels(graphs: Graphs, y: Any, task: Task | None = None) -> tuple[Graph
         task: The task of one target; by default what the labels look like.
     """
     labels = _as_array(y, len(graphs))
-    num_targets = 1 if labels.ndim == 1 else labels.shape[1]
-    if task is None:
-        task = infer_task(num_targets, _num_classes(labels))
-    task = find_task(task, num_targets)
-    if task.has_targets and labels.ndim == 1:
-        labels = labels[:, None]
-    dtype = None
-    if not task.reads_classes:
-        graphs = with_values(graphs, task, labels)
-    elif task.has_targets:
-        names = default_names(labels.shape[1])
-        fields = task.label_fields(_zeros_and_ones(labels), ("0", "1"), names)
-        graphs = replace(graphs, **fields)
+    flat = [None if _is_none_or_nan(label) else label for label in labels.ravel().tolist()]
+    rows = np.array(flat, object).reshape(len(labels), -1)
+    is_whole = all(not isinstance(label, float) or label % 1 == 0 for label in flat)
+    kind, dtype = task_of(rows, task, like_classes=is_whole), None
+    names = default_names(rows.shape[1])
+    if kind.classes:
+        fields = kind.label_fields(_in_classes(rows, kind.classes), kind.classes, names)
     else:
-        targets, classes, dtype = array_classes(labels.reshape(len(graphs)))
-        graphs = replace(graphs, **task.label_fields(targets, classes))
+        if kind.reads_classes:
+            dtype = _class_dtype(labels, rows)
+        if dtype == "bool":  # by name, as in `class_values`
+            rows[:] = [[label if label is None else str(label) for label in row] for row in rows]
+        fields = _fields(rows, kind, names)
+    graphs = check_targets(replace(graphs, **fields))
     if not graphs.is_labelled.any():
         expected, remedy = "labels in y", "pass y with the labels that are known"
         raise HaarPoolError(expected, "only missing ones (None or NaN)", remedy)
     return graphs, dtype
 
 
-def with_values(graphs: Graphs, task: Task, y: NDArray[Any]) -> Graphs:
-    """Return graphs with these labels as values."""
-    try:
-        values = y.astype(np.float64).reshape(len(graphs), -1)
-    except (ValueError, TypeError) as error:
-        raise HaarPoolError("numbers as labels", f"{error}", "use HaarClassifier") from error
-    fields = task.label_fields(values, targets=default_names(values.shape[1]))
-    return check_targets(replace(graphs, **fields))
-
-
-def _num_classes(labels: NDArray[Any]) -> int | None:
-    """Return the number of different labels; None for numbers that are not all whole."""
-    if labels.dtype.kind != "f":
-        return len(set(labels.ravel().tolist()))
-    known = labels[np.isfinite(labels)]
-    return None if (known != np.rint(known)).any() else len(np.unique(known))
-
-
-def _as_array(y: Any, num_graphs: int) -> NDArray[Any]:
-    """Return labels as an array of shape (G,) or (G, T); NaN among text stays a missing label."""
+def _as_array(y: Any, num_rows: int) -> NDArray[Any]:
+    """Return labels as an array of shape (n,) or (n, T); NaN among text stays a missing label."""
     labels = np.asarray(y)
-    if labels.ndim not in (1, 2) or len(labels) != num_graphs or not labels.size:
-        expected = f"{num_graphs} labels, of shape (G,) or (G, T)"
+    if labels.ndim not in (1, 2) or len(labels) != num_rows or not labels.size:
+        expected = f"{num_rows} labels, of shape (G,) or (G, T)"
         raise HaarPoolError(expected, f"shape {labels.shape}", "pass one row per graph")
     if labels.dtype.kind == "U" and isinstance(y, list | tuple):
         objects = np.asarray(y, object)
@@ -298,15 +304,54 @@ def _as_array(y: Any, num_graphs: int) -> NDArray[Any]:
     return labels
 
 
-def _zeros_and_ones(y: NDArray[Any]) -> Floats:
-    """Return (G, T) labels, zeros and ones, or -1 where a label is None or NaN."""
-    try:
-        targets = y.astype(np.float64)
-        wrong = targets[~np.isin(targets, (0, 1)) & ~np.isnan(targets)]
-        if wrong.size:
-            raise ValueError(f"{wrong[0]:g}")
-    except (ValueError, TypeError) as error:
+def _in_classes(rows: NDArray[Any], classes: Sequence[str]) -> Ints:
+    """Return (n * T,) the numbers that labels have among given classes, -1 without label."""
+    numbers = {label: c for c, label in enumerate(as_rows(classes).flat)} | {None: MISSING}
+    labels = as_rows(rows).ravel().tolist()
+    for wrong in [label for label in labels if label not in numbers][:1]:
+        expected = f"{', '.join(classes)} or NaN as labels of several targets"
+        raise HaarPoolError(expected, f"{wrong}", "convert them, or train on one target at a time")
+    return np.array([numbers[label] for label in labels], np.int64)
+
+
+def _class_dtype(labels: NDArray[Any], rows: NDArray[Any]) -> str:
+    """Return the dtype of classes: that of the labels, or of the known ones among objects."""
+    known = [
+        (g, label) for g, row in enumerate(rows.tolist()) for label in row if label is not None
+    ]
+    values = [label for _, label in known]
+    is_text = all(isinstance(label, str) for label in values)
+    dtype = labels.dtype if is_text or labels.dtype.kind != "O" else np.array(values).dtype
+    if dtype.kind not in "biuf" and not is_text:
         raise HaarPoolError(
-            "0, 1 or NaN as labels of several targets", f"{error}", "use one classifier per target"
-        ) from error
-    return np.nan_to_num(targets, nan=MISSING)
+            "booleans, numbers or text as classes, all of one kind",
+            " and ".join(sorted({type(label).__name__ for label in values})),
+            "convert them, for example to text with np.asarray(y).astype(str)",
+        )
+    for g, label in [(g, label) for g, label in known if label in (inf, -inf)][:1]:
+        remedy = "correct it, or pass NaN for a missing label"
+        raise HaarPoolError("finite numbers as classes", f"{label} for graph {g}", remedy)
+    return "str" if dtype.kind in "UT" else dtype.name
+
+
+def with_task(graphs: Graphs, task: Task) -> Graphs:
+    """Return graphs whose labels belong to another task; classes may become values."""
+    before, targets = graphs.task, graphs.targets
+    if before is None or targets is None or before in (task, task.of_several):
+        return graphs
+    if task.reads_classes and not before.reads_classes:
+        expected, remedy = "classes, as whole numbers", "pass y with classes, or pass {task}"
+        raise HaarPoolError(expected, "real values", remedy, task="regression")
+    names = graphs.target_names or default_names(1)
+    if not task.has_targets and len(names) > 1:
+        raise _one_label(task, names)
+    if not before.reads_classes:
+        fields = task.label_fields(targets, targets=names)
+    else:
+        numbers = np.where(before.known(targets), targets, MISSING).astype(np.int64)
+        if task.reads_classes:
+            fields = task.label_fields(numbers.ravel(), graphs.classes, names)
+        else:
+            labels = np.array([*graphs.classes, None], object)[numbers]  # -1 is the last one
+            fields = _fields(labels.reshape(len(labels), -1), task, names)
+    return check_targets(replace(graphs, **fields))

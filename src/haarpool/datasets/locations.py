@@ -250,8 +250,8 @@ def fetch(name: str, url: str, folder: Path, check: Callable[[Path], None]) -> N
         raise HaarPoolError(
             f"{name} on this machine or at {url}",
             " ".join(str(error).split()) or "no answer",
-            f"pass {{root}} or set HAARPOOL_DATA to a folder with {name}/, or use generated "
-            "graphs (dataset rings)",
+            f"pass {{root}} or set HAARPOOL_DATA to a folder with {name}/, or use the dataset "
+            "digits",
             root="DIR",
         ) from error
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 
 from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import array_classes, default_names
+from haarpool.datasets.labels import check_targets, default_names
 from haarpool.errors import HaarPoolError
-from haarpool.tasks import find_task, infer_task
+from haarpool.tasks import MISSING, Task, find_task, infer_task
 
 MASKS = {"train": "train_mask", "validation": "val_mask", "test": "test_mask"}
 
@@ -44,14 +45,44 @@ def node_label_fields(
         if num_targets > 1:
             got = f"{num_targets} targets"
             raise HaarPoolError("one target for {task}", got, "leave {task} out", task=task)
-        numbers, classes, _ = array_classes(columns[:, 0])
-        return kind.label_fields(numbers, classes)
+        return kind.label_fields(*_classes(columns[:, 0]))
     if columns.dtype.kind not in "biuf":
         got = f"{columns.dtype} in y"
         raise HaarPoolError("numbers as labels for {task}", got, "leave {task} out", task=str(kind))
     return kind.label_fields(
         columns.astype(np.float64), targets=names or default_names(num_targets)
     )
+
+
+def with_node_labels(graphs: Graphs, y: Any, task: Task) -> tuple[Graphs, str | None]:
+    """Return graphs with other labels at their nodes, and the dtype of their classes.
+
+    Args:
+        graphs: Graphs of N nodes in all, or S signals on a graph of N nodes.
+        y: (N,) or (N, T) labels, graph by graph; (S, N) or (S, N, T) for signals. NaN is missing.
+        task: The task of one target.
+    """
+    labels = np.asarray(y)
+    shape = (len(graphs), int(graphs.sizes[0])) if graphs.signals else (int(graphs.start[-1]),)
+    if labels.shape[: len(shape)] != shape or labels.ndim > len(shape) + 1:
+        expected = f"labels of shape ({', '.join(map(str, shape))}) or one dimension more"
+        raise HaarPoolError(expected, f"shape {labels.shape}", "give each node a label, or NaN")
+    labels = labels.reshape(-1, *labels.shape[len(shape) :])
+    graphs = check_targets(replace(graphs, **node_label_fields(labels, task)))
+    if not graphs.is_labelled.any():
+        raise HaarPoolError("labels in y", "only missing ones", "pass y with known labels")
+    return graphs, str(labels.dtype) if task.reads_classes and labels.dtype != object else None
+
+
+def _classes(labels: NDArray[Any]) -> tuple[Ints, tuple[str, ...]]:
+    """Return the class of each label, -1 for a missing one, and the names of the classes."""
+    known = labels == labels  # NaN differs from itself
+    if labels.dtype.kind == "O":
+        known &= np.array([label is not None for label in labels.tolist()], bool)
+    values, numbers = np.unique(labels[known], return_inverse=True)
+    targets = np.full(len(labels), MISSING)
+    targets[known] = numbers
+    return targets, tuple(map(str, values.tolist()))
 
 
 def graphs_of_arrays(

@@ -10,11 +10,12 @@ from haarpool._progress import ProgressOption
 from haarpool._validate import whole_number
 from haarpool.datasets.checks import check_graphs
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import check_classes
+from haarpool.datasets.labels import check_classes, with_labels, with_task
 from haarpool.datasets.locations import Found, Source, find_here, find_source
+from haarpool.datasets.nodes import with_node_labels
 from haarpool.datasets.readers.registry import readers
-from haarpool.errors import HaarPoolError
-from haarpool.tasks import find_task
+from haarpool.errors import HaarPoolError, python_words
+from haarpool.tasks import Task, find_task
 
 
 def read_graphs(
@@ -31,8 +32,8 @@ def read_graphs(
     """Read the graphs of a dataset with their features and labels.
 
     Args:
-        source: A name, as `haarpool info` lists them, or the path of a file or folder in one of the
-            formats that `haarpool info --help` lists.
+        source: A name, as `known_datasets` lists them, or the path of a file or folder that one of
+            the `haarpool.datasets.readers` reads.
         root: Folder that holds datasets; `find_dataset` says where else they are searched.
         task: What is predicted, one of `haarpool.tasks.task_names()`; by default what the labels
             look like. For several targets "classification" is "multilabel".
@@ -118,9 +119,9 @@ def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> G
     """Convert graphs in any form.
 
     Args:
-        graphs: `Graphs`, a source of `read_graphs`, a list of PyG `Data`, a PyG dataset, or a list
-            of other objects that a reader converts. The labels of a CSV file are the only column
-            besides SMILES; none if there are several.
+        graphs: `Graphs`, a source of `read_graphs`, a PyG `Data` or a list of them, a PyG dataset,
+            or a list of other objects that a reader converts. The labels of a CSV file are the only
+            column besides SMILES; none if there are several.
         task: The task of a list with labels, or of a CSV file; by default what the labels look
             like.
         labels: False leaves out the labels of these, so that they may be anything.
@@ -136,6 +137,8 @@ def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> G
         if columns and len(columns) == 1:
             return _read(graphs, task=task, targets=columns)
         return _read(graphs, labels=labels)
+    if hasattr(graphs, "edge_index") and not hasattr(graphs, "__getitems__"):  # a single graph
+        graphs = [graphs]
     kinds = " or ".join(one.objects for one in readers() if one.objects)
     try:
         objects = list(graphs)
@@ -152,6 +155,45 @@ def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> G
             return check_graphs(converted, reader, task if converted.task else None)
     got = f"{type(objects[0]).__name__} in graph 0"
     raise HaarPoolError(f"a {kinds} for each graph", got, "convert them")
+
+
+def labelled_graphs(
+    graphs: Any, y: Any = None, task: Task | None = None
+) -> tuple[Graphs, str | None]:
+    """Convert graphs in any form that have labels.
+
+    Args:
+        graphs: As in `as_graphs`.
+        y: Labels instead of those of the graphs, as in `with_labels`.
+        task: The task of one target; by default what the labels look like.
+
+    Returns:
+        The graphs, and the dtype of the classes in y, see `class_values`.
+    """
+    # Labels that look like values are no classes, unless a task of classes is chosen.
+    asked = None if task is None or task.of_several else task
+    graphs = as_graphs(graphs, asked, labels=y is None)
+    if y is not None and task is not None and task.of_nodes:
+        return with_node_labels(graphs, y, task)
+    if y is not None:
+        return with_labels(graphs, y, task)
+    if not graphs.is_labelled.any():
+        remedy = "pass y" if graphs.ids is None else "pass y, or {targets}"
+        expected = f"labels of the graphs of {graphs.name}"
+        raise HaarPoolError(expected, "none", remedy, targets="COLUMN")
+    return graphs if task is None else with_task(graphs, task), None
+
+
+def words_of_graphs(name: str, value: Any = ...) -> str:
+    """Return a parameter, as a function writes it that takes graphs, or a dataset to read.
+
+    Example:
+        >>> words_of_graphs("root", "DIR"), words_of_graphs("epochs", 3)
+        ('haarpool.datasets.read_graphs(..., root="DIR")', 'epochs=3')
+    """
+    text = python_words(name, value)
+    is_of_reading = value is not ... and name in ("root", "task", "smiles", "targets", "strict")
+    return f"haarpool.datasets.read_graphs(..., {text})" if is_of_reading else text
 
 
 def columns_to_predict(

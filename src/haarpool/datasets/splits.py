@@ -192,7 +192,7 @@ def _even_rule(units: _Units) -> str:
 def hold_out(graphs: Graphs, share: float, seed: int = 0) -> Split:
     """Split the graphs with a label into a training and a validation part; the test part is empty.
 
-    The nodes of a single graph with labels at nodes are split likewise.
+    The nodes of a single graph with labels at nodes are split likewise, or as its masks say.
 
     Args:
         graphs: The dataset.
@@ -200,6 +200,9 @@ def hold_out(graphs: Graphs, share: float, seed: int = 0) -> Split:
         seed: Seed of the random numbers.
     """
     units = _Units.of(graphs, nodes=splits_nodes(graphs))
+    if units.split is NodeSplit and graphs.node_splits:
+        train, validation, _ = _published(graphs, units)[0]
+        return NodeSplit(train, validation, validation[:0])
     order = np.random.default_rng([seed, 0]).permutation(units.labelled)
     size = max(1, round(share * len(order)))
     if len(order) <= size:

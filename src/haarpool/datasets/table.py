@@ -12,21 +12,19 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-import numpy as np
-
 from haarpool._text import shorten
-from haarpool._types import Floats, Ints
 from haarpool.datasets.labels import (
     MAX_CLASSES,
     Number,
     are_classes,
-    as_classes,
     as_number,
+    as_rows,
     is_missing,
+    label_fields,
+    task_of,
     unclear_labels,
 )
 from haarpool.errors import HaarPoolError
-from haarpool.tasks import Task, find_task, infer_task
 
 DELIMITERS = (",", ";", "\t")
 SAMPLE = 20  # rows that decide about the separator
@@ -174,28 +172,13 @@ def read_targets(
             raise HaarPoolError(expected, "none", "choose another", parameter="targets")
         if task is None:
             _check_clear(name, cells, rows)
-    kind = _kind(columns) if task is None else find_task(task, len(names))
-    if kind.reads_classes:
-        return kind.label_fields(*_classes([cell for row in rows for cell in row.cells]), names)
-    values = [_values(name, cells, rows) for name, cells in columns.items()]
-    return kind.label_fields(np.stack(values, axis=1), targets=names)
-
-
-def _kind(columns: Mapping[str, Sequence[str]]) -> Task:
-    """Return the task that columns of labels look like."""
-    like_classes = [name for name, cells in columns.items() if _looks_like_classes(cells)]
-    all_cells = [cell for cells in columns.values() for cell in cells]
-    num_classes = len(_classes(all_cells)[1]) if _looks_like_classes(all_cells) else None
-    kind = infer_task(len(columns), num_classes)
-    if like_classes and not kind.reads_classes:
-        raise HaarPoolError(
-            "one column of classes, several of the same two classes, or several of values",
-            f"{len(columns)} columns with classes in {', '.join(map(repr, like_classes))}",
-            "choose one with {targets}, or pass {task} if all are numbers",
-            targets="COLUMN",
-            task="regression",
-        )
-    return kind
+    cells_by_row = [row.cells for row in rows]
+    all_cells = [cell for cells in cells_by_row for cell in cells]
+    like_classes = task is None and _looks_like_classes(all_cells)
+    kind = task_of(as_rows(cells_by_row), task, like_classes=like_classes)
+    if not kind.reads_classes:
+        _check_values(columns, rows, task)
+    return label_fields(cells_by_row, kind, names)
 
 
 def _check_clear(name: str, cells: Sequence[str], rows: Sequence[TableRow]) -> None:
@@ -225,28 +208,28 @@ def _looks_like_classes(cells: Sequence[str]) -> bool:
     return len(numbers) == len(known) and are_classes(numbers, len(cells))
 
 
-def _values(name: str, cells: Sequence[str], rows: Sequence[TableRow]) -> Floats:
-    values = np.full(len(cells), np.nan)
-    for g, cell in enumerate(cells):
-        if not is_missing(cell):
-            number = _number(cell)
-            if number is None:
+def _check_values(
+    columns: Mapping[str, Sequence[str]], rows: Sequence[TableRow], task: str | None
+) -> None:
+    """Raise an error if columns contain classes, or a cell that is no number."""
+    like_classes = [name for name, cells in columns.items() if _looks_like_classes(cells)]
+    if task is None and like_classes:
+        raise HaarPoolError(
+            "one column of classes, several of the same two classes, or several of values",
+            f"{len(columns)} columns with classes in {', '.join(map(repr, like_classes))}",
+            "choose one with {targets}, or pass {task} if all are numbers",
+            targets="COLUMN",
+            task="regression",
+        )
+    for name, cells in columns.items():
+        for row, cell in zip(rows, cells, strict=True):
+            if not is_missing(cell) and _number(cell) is None:
                 raise HaarPoolError(
                     f"a number in the column {name!r}",
-                    f"line {rows[g].line}: {cell[:40]!r}",
+                    f"line {row.line}: {cell[:40]!r}",
                     "correct it or leave it empty; for classes pass {task}",
                     task="classification",
                 )
-            values[g] = number
-    return values
-
-
-def _classes(cells: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
-    """Return the classes and their names: numbers if all known cells are, else text."""
-    texts = [None if is_missing(cell) else cell for cell in cells]
-    numbers = [_number(cell) for cell in cells]
-    are_numbers = numbers.count(None) == texts.count(None)
-    return as_classes(numbers if are_numbers else texts)
 
 
 def _number(cell: str) -> Number | None:

@@ -18,6 +18,7 @@ from matplotlib.collections import Collection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from haarpool._numbers import number
 from haarpool._text import count
 from haarpool._types import Floats
 from haarpool.chains.chain import Chain
@@ -153,7 +154,7 @@ def _draw_curves(record: RunRecord) -> list[str]:
         ax.set(xlabel="epoch", ylabel=name)
     if len(panels) > 1:
         factor, sign = score.unit
-        panels[1].yaxis.set_major_formatter(lambda value, _: f"{factor * value:.4g}{sign}")
+        panels[1].yaxis.set_major_formatter(lambda value, _: number(factor * value) + sign)
     return _svgs(panels, "curve", [f"{name} by epoch" for name, _ in plots])
 
 

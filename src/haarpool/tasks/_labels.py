@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,8 +44,3 @@ def spread(values: NDArray[Any]) -> dict[str, Any]:
     if not values.size:
         return {"mean": None, "min": None, "max": None}
     return {"mean": float(values.mean()), "min": values.min().item(), "max": values.max().item()}
-
-
-def six_digits(values: Iterable[float]) -> list[str]:
-    """Return the cells of numbers in a table."""
-    return [f"{value:.6g}" for value in values]

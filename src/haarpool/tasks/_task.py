@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from haarpool._numbers import six_digits
 from haarpool._text import count
 from haarpool._types import Floats, Ints
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure
-from haarpool.tasks._labels import NO_NAMES, Names, six_digits, spread
+from haarpool.tasks._labels import NO_NAMES, Names, spread
 from haarpool.tasks._scale import Scale
 from haarpool.tasks._scores import Score
 
@@ -66,6 +67,7 @@ class Task(str):
         of_nodes: Labels belong to the nodes of graphs: their arrays have a row per node.
         reads_classes: Labels are classes, not values.
         has_targets: Several targets have labels of their own.
+        classes: Names of the classes of labels in arrays; by default those that occur.
         of_several: Name of the task that several targets of this kind are, if it is another one.
         dtype: Type of the labels in a minibatch.
         is_linear: Outputs are the targets but for their scale, so that a linear fit is a start.
@@ -80,6 +82,7 @@ class Task(str):
     of_nodes: ClassVar[bool] = False
     reads_classes: ClassVar[bool] = False
     has_targets: ClassVar[bool] = True
+    classes: ClassVar[tuple[str, ...]] = ()
     of_several: ClassVar[str] = ""
     dtype: ClassVar[type[np.generic]] = np.float32
     is_linear: ClassVar[bool] = False
@@ -368,6 +371,10 @@ class Task(str):
         """
         value = self.main_score(predicted, targets, names)
         return -value if self.scores[0].lower_is_better else value
+
+    def predicts_one_class(self, scores: Mapping[str, float]) -> bool:
+        """Return whether scores are those of a network that predicts one class for all graphs."""
+        return False
 
     # ------------------------------------------------------------------ tables and estimators
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from haarpool._numbers import six_digits
 from haarpool._text import count
 from haarpool._types import Floats, Ints
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure, Matrix
-from haarpool.tasks._labels import MISSING, NO_NAMES, PARTS, Names, balanced, six_digits
+from haarpool.tasks._labels import MISSING, NO_NAMES, PARTS, Names, balanced
 from haarpool.tasks._registry import register
 from haarpool.tasks._scale import Scale
 from haarpool.tasks._scores import ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC, Score
@@ -143,6 +145,19 @@ class Classification(Task):
         known = self.known(targets)
         return [(predicted[known], targets[known])]
 
+    def predicts_one_class(self, scores: Mapping[str, float]) -> bool:
+        """Return whether scores are those of one class.
+
+        Only this class has a recall, 1, and an F1, 2a / (1 + a) with its share a of the graphs,
+        which is the accuracy; both are divided by the number of classes.
+        """
+        share, recall, f1 = (scores.get(one.name) for one in (ACCURACY, BALANCED_ACCURACY, F1))
+        if share is None or f1 is None or recall is None or not 0 < recall <= 1 / 2:
+            return False
+        num_classes = round(1 / recall)
+        expected = 2 * share / (1 + share) / num_classes
+        return math.isclose(recall * num_classes, 1) and math.isclose(f1, expected)
+
     def prediction_columns(self, names: Names) -> list[str]:
         """Return a column for the class, and one for each probability."""
         return ["prediction", *(f"p({name})" for name in names.classes)]
@@ -184,7 +199,7 @@ class Classification(Task):
         self, target: NDArray[Any], prediction: NDArray[Any], names: Names, repeats: int
     ) -> Figure:
         """Return the confusion matrix of the test parts of all repeats together."""
-        size, known = len(names.classes), target >= 0
+        size, known = len(names.classes), self.known(target)
         if size > MAX_CLASSES:
             return Figure(f"{size} classes are too many for a confusion matrix.")
         counts = np.zeros((size, size), np.int64)

@@ -34,6 +34,7 @@ class Multilabel(Task):
     scores: ClassVar[tuple[Score, ...]] = (ROC_AUC, ACCURACY, BALANCED_ACCURACY, F1)
     headline: ClassVar[tuple[Score, ...]] = (ROC_AUC,)
     reads_classes = True
+    classes = ("0", "1")
 
     def infers(self, num_targets: int, num_classes: int | None) -> bool:
         """Take several labels of two classes."""

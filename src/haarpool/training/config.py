@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from haarpool._validate import choice, real_number, seed, setting, whole_number
+from haarpool._validate import MAX_SEED, Option, real_number, setting
 from haarpool.errors import HaarPoolError
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class RunConfig:
         arch: Architecture of the network, see `Architecture`, `HaarNet` and `HaarUNet`; "auto" is
             "haarunet" for tasks of nodes, else "haarnet".
         features: Node features that the network reads, see `Encoding`.
-        domain: Domain of the pooled features, see `HaarPooling`; `None` becomes "vertex" for
-            `haarnet`, and "haar" for other architectures.
+        domain: Domain of the pooled features, see `HaarPooling`; `None` is that of the network,
+            "haar" for an architecture of layers and "vertex" for `haarnet` and `haarsum`.
         dropout: Dropout probability in [0, 1), see `build_model`.
         width: Width of layers that name none.
         tied: Which convolutions share weights, see `build_model`.
@@ -72,7 +72,7 @@ class RunConfig:
     """
 
     arch: str = setting(
-        "GC64-HP-FC64", "network: an architecture of layers, haarnet, haarsum", metavar="STRING"
+        "GC64-HP-FC64", "network: an architecture of layers, or a name as haarnet", metavar="STRING"
     )
     features: str = setting(
         "auto",
@@ -82,26 +82,31 @@ class RunConfig:
     )
     domain: Domain | None = setting(
         None,
-        "domain of pooled features (default: vertex for haarnet, else haar)",
+        "domain of pooled features (default: haar for an architecture of layers)",
         choices=("haar", "vertex"),
     )
     dropout: float = setting(0.5, "dropout probability", metavar="P")
-    width: int = setting(64, "width of layers that name none", metavar="N")
+    width: int = setting(64, "width of layers that name none", metavar="N", limits=(1, None))
     tied: Literal["authors"] | tuple[int, ...] | None = setting(
         None, "convolutions that share weights", metavar="N,N|authors"
     )
     pooling: Mapping[str, Any] | None = setting(
         None,
-        "options of layers, as in haarpool methods --layers: ratio=0.8,num_clusters=8",
+        "options of layers, such as ratio=0.8,num_clusters=8",
         metavar="NAME=VALUE[,...]",
     )
     chain: Mapping[str, Any] = field(default_factory=dict)
-    epochs: int = setting(100, "maximum number of epochs", metavar="N")
-    lr: float = setting(0.001, "learning rate", metavar="RATE")
+    epochs: int = setting(100, "maximum number of epochs", metavar="N", limits=(1, None))
+    lr: float = setting(0.001, "learning rate", metavar="RATE", limits=(0, 1000))
     weight_decay: float = setting(0.0005, "weight decay", metavar="RATE")
-    batch_size: int = setting(60, "graphs per training step, 0 for automatic", metavar="N")
+    batch_size: int = setting(
+        60, "graphs per training step, 0 for automatic", metavar="N", limits=(0, None)
+    )
     patience: int = setting(
-        50, "stop after N epochs without improvement; not if monitor is last", metavar="N"
+        50,
+        "stop after N epochs without improvement; not if monitor is last",
+        metavar="N",
+        limits=(1, None),
     )
     monitor: Literal["loss", "score", "last"] = setting(
         "loss",
@@ -112,13 +117,20 @@ class RunConfig:
         "constant", "learning rate schedule", choices=("constant", "cosine", "one-cycle")
     )
     optimizer: Literal["adam", "adamw"] = setting("adam", "optimizer", choices=("adam", "adamw"))
-    label_smoothing: float = setting(0.0, "share of the target that all classes get", metavar="P")
-    class_weights: bool = setting(False, "give rare classes the same weight as frequent ones")
-    seed: int = setting(0, "random seed", metavar="N")
-    repeats: int = setting(
-        1, "trainings, each with its own weights; with folds, N of each fold", metavar="N"
+    label_smoothing: float = setting(
+        0.0, "share of the target that all classes get", metavar="P", limits=(0, 1)
     )
-    ensemble: int = setting(1, "networks per repeat whose predictions are averaged", metavar="N")
+    class_weights: bool = setting(False, "give rare classes the same weight as frequent ones")
+    seed: int = setting(0, "random seed", metavar="N", limits=(0, MAX_SEED))
+    repeats: int = setting(
+        1,
+        "trainings, each with its own weights; with folds, N of each fold",
+        metavar="N",
+        limits=(1, None),
+    )
+    ensemble: int = setting(
+        1, "networks per repeat whose predictions are averaged", metavar="N", limits=(1, None)
+    )
     split: str = setting(
         "auto",
         "stratified, random, scaffold, kfold:K (K trainings per repeat), given, or a JSON file",
@@ -128,42 +140,23 @@ class RunConfig:
         "auto", "auto is the faster one, float32", choices=("auto", "float32", "bfloat16")
     )
     compile: bool = setting(False, "compile the network with torch.compile")
-    threads: int = setting(0, "CPU threads, 0 for automatic", metavar="N")
+    threads: int = setting(0, "CPU threads, 0 for automatic", metavar="N", limits=(0, MAX_THREADS))
 
     def __post_init__(self) -> None:
         """Check all settings before any data is read."""
-        for name in ("width", "epochs", "patience", "repeats", "ensemble"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
         checked = {
-            "seed": seed(self.seed),
-            "batch_size": whole_number("batch_size", self.batch_size, 0),
-            "threads": whole_number("threads", self.threads, 0, MAX_THREADS),
             "dropout": real_number(
                 "dropout", self.dropout, 0, 1, remedy="pass {dropout}", dropout=0.5
             ),
-            "label_smoothing": real_number("label_smoothing", self.label_smoothing, 0, 1),
             "weight_decay": real_number("weight_decay", self.weight_decay, 0, 1000),
-            "lr": real_number(
-                "lr",
-                self.lr,
-                0,
-                1000,
-                includes_minimum=False,
-                remedy="pass for example {lr}",
-                lr=0.001,
-            ),
         }
+        for one in fields(self):
+            if one.name not in checked:
+                limits = one.metadata.get("limits", one.metadata.get("choices", ()))
+                option = Option(one.default, limits)
+                checked[one.name] = option.check(one.name, getattr(self, one.name))
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if "choices" in one.metadata and value != one.default:
-                choice(one.name, value, one.metadata["choices"])
-            elif isinstance(one.default, bool):
-                choice(one.name, value, (True, False))
-            elif isinstance(one.default, str) and not isinstance(value, str):
-                remedy, example = f"pass for example {{{one.name}}}", {one.name: one.default}
-                raise HaarPoolError("as text", f"{value!r}", remedy, parameter=one.name, **example)
         self._check_network()
         self._check_chain()
 

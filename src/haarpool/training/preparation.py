@@ -91,7 +91,9 @@ def prepare_minibatches(
     ratio = parameters.get("ratio", 0.5)
     largest = int(graphs.sizes.max())
     levels = network.arch.levels_of(largest, ratio if isinstance(ratio, float) else 0.5)
-    transform = network.transform(**parameters, **{"num_levels": levels} if levels else {})
+    if levels is not None:
+        parameters["num_levels"] = levels
+    transform = network.transform(**parameters)
     if transform is None:
         return batches([joined]), None
     assert isinstance(transform, AddHaarChain)

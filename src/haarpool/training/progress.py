@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tqdm import tqdm
 
+from haarpool._numbers import fixed
 from haarpool._progress import ProgressLines, ProgressOption, is_hidden
 from haarpool._text import printable
 from haarpool.datasets.splits import num_folds
@@ -57,7 +58,7 @@ class RunProgress:
     def end_epoch(self, epoch: Epoch, trainer: Trainer, bar: tqdm) -> None:
         """Show the metrics of an epoch."""
         score = f"validation {_show_score(trainer.task.scores[0], epoch.validation_score)}"
-        loss = f"loss {epoch.train_loss:.3f}"
+        loss = f"loss {fixed(epoch.train_loss, 3)}"
         if not bar.disable:
             if trainer.config.monitor == "last":
                 full = f"epoch {epoch.epoch}, {loss}, {score}"

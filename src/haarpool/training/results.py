@@ -13,9 +13,10 @@ from haarpool._files import atomic_write
 from haarpool._numbers import as_json
 from haarpool._text import count, safe_cells
 from haarpool._types import Floats
-from haarpool._versions import find_versions
+from haarpool._versions import RUN, find_versions
 from haarpool.datasets.splits import NodeSplit, Split, num_folds
 from haarpool.datasets.summary import summary
+from haarpool.nn.networks.network import num_weights
 from haarpool.training.devices import device_name
 from haarpool.training.run import SCORED, Run
 from haarpool.training.run_folder import EXAMPLE_CHAIN, MODEL, RESULT, TEST, RunFolder
@@ -40,7 +41,7 @@ def describe_run(run: Run, command: str, read: Mapping[str, Any]) -> dict[str, A
         chains |= {"num_levels": run.chains.example.num_levels, "digest": run.chains.digest}
     return {
         "command": command,
-        "versions": find_versions("torch", "torch_geometric", "numpy", "scipy"),
+        "versions": find_versions(*RUN),
         "device": device_name(run.group.device),
         "processes": run.group.size,
         "bfloat16": run.config.precision == "bfloat16",
@@ -62,7 +63,7 @@ def describe_run(run: Run, command: str, read: Mapping[str, Any]) -> dict[str, A
             "out_channels": network.out_channels,
             "domain": network.domain,
             "dropout": run.config.dropout,
-            "num_parameters": sum(p.numel() for p in network.parameters()),
+            "num_parameters": num_weights(network),
         },
         "chain": chains,
         "training": run.config.to_json(),

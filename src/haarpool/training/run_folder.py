@@ -122,7 +122,10 @@ class RunFolder:
         if not (folder.path / CONFIG).is_file():
             got = "a folder without config.json" if folder.path.is_dir() else "no folder"
             raise HaarPoolError(
-                f"a run folder at {folder.path}", got, "name a folder that `haarpool train` wrote"
+                f"a run folder at {folder.path}",
+                got,
+                "name a folder that {train_run} wrote",
+                train_run=...,
             )
         version = folder.config().get("format")
         if version != FORMAT:
@@ -240,9 +243,10 @@ class RunFolder:
         data = self.config().get("data")
         if isinstance(data, dict) and data.get("read") == {}:
             raise HaarPoolError(
-                f"a run of `haarpool train` in {self.path}",
+                f"a run of {{train_run}} in {self.path}",
                 "a model that an estimator saved, without its data and test part",
-                "train with `haarpool train`",
+                "train with {train_run}",
+                train_run=...,
             )
 
     def check_registered(self, *, clustering: bool = True) -> None:

@@ -100,7 +100,7 @@ def test_the_recipe_obeys_the_task_and_finds_bad_lines(edge_lines, tmp_path):
     assert read_graphs(path).task == "classification"
     assert read_graphs(path, task="regression").targets.tolist() == [[1.0], [0.0]] * 3
     path.write_text("yes; 1 2; 0-1\n" * 3)
-    with error_with('numbers as labels for task="regression"', "'yes'"):
+    with error_with("numbers as labels", "'yes'"):
         read_graphs(path, task="regression")
     for bad in ("no", "no; 1 x; 0-1", "no; 1 2; 0-2", "no; 1 2; 0-1-2", "no; 1 2; -1-0"):
         path.write_text(f"yes; 1 2; 0-1\n{bad}\n")

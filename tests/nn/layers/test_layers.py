@@ -523,8 +523,9 @@ EVERY = {
 
 
 def test_every_layer_is_tested():
-    # See test_haar_net.py.
+    # See test_haar_net.py and test_haar_unet.py.
     networks = {"HaarNet", "HaarNetArchitecture", "HaarSumNet", "HaarSumArchitecture"}
+    networks |= {"HaarUNet", "HaarUNetArchitecture"}
     layers = {name for name in PUBLIC if name.startswith("Haar")} - networks
     assert {type(layer).__name__ for _, layer, _ in CASES.values()} == layers
     assert {type(make()).__name__ for make in EVERY.values()} == layers

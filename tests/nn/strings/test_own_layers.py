@@ -150,14 +150,15 @@ def own_pooling(token, limits=None, **defaults):
     [
         ("max", None, "min", 3, 'a as text, got 3; pass for example a="max"'),
         ("max", ("max", "min"), "min", "sum", 'a "max" or "min", got \'sum\''),
-        (None, (0, 9), 4, 10, r"a in 0\.\.9, got 10; pass a whole number, or None"),
+        (None, (0, 9), 4, 10, r"a in 0\.\.9, got 10; pass for example a=None"),
         (None, (0, 9), None, 0.5, r"a in 0\.\.9, got 0\.5"),
         (None, (0.0, 1.0), 0.5, 2, r"a in \(0, 1\), got 2"),
-        (3, None, 1, 0, "a >= 1, got 0"),
-        (0, None, 0, -1, "a >= 1, got -1"),
-        (0.0, (0, 1), 0.0, 1.0, r"a in \(0, 1\), got 1.0"),
+        (3, (1, None), 1, 0, "a >= 1, got 0"),
+        (0, None, -1, 0.5, "a as a whole number, got 0.5"),
+        (0.0, (0, 1), 0.0, 1.0, r"a in \[0, 1\), got 1.0"),
+        (2.0, (0, None), 1e9, 0, r"a in \(0, inf\), got 0"),
         (None, ("max", "min"), "min", 3, 'a "max" or "min", got 3'),
-        (True, None, False, 1, "a True or False, got 1"),
+        (True, None, False, 2, "a True, False, 0 or 1, got 2"),
     ],
 )
 def test_values_of_options(default, limits, good, bad, words):

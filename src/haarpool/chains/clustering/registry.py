@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from haarpool._modules import load_entry_points
 from haarpool._text import shorten
 from haarpool._types import Ints
-from haarpool._validate import choice, like_default, similar
+from haarpool._validate import Option, choice, make_options, similar
 from haarpool.errors import HaarPoolError
 
 ENTRY_POINTS = "haarpool.clusterings"
@@ -73,8 +73,8 @@ class ClusteringMethod:
 
     def check_option(self, option: str, value: Any) -> None:
         """Raise an error unless a value has the type of the option and is within its limits."""
-        name, default = f"options.{option}", self.options[option]
-        like_default(name, value, default, self.limits.get(option))
+        known = Option(self.options[option], self.limits.get(option, ()))
+        known.check(f"options.{option}", value)
 
 
 _METHODS: dict[str, ClusteringMethod] = {}
@@ -95,7 +95,7 @@ def register(
             with a version, and a cached chain is used only for the same version.
         batched: The same for all graphs of a batch, if that is faster, see `ClusteringMethod`.
         limits: Smallest and largest values of options, `None` for no largest one; those of a real
-            number are excluded. The choices of a text.
+            number are excluded, unless one is the default. The choices of a text.
 
     Example:
         >>> @register("halves", version="1")
@@ -135,13 +135,7 @@ def _check_defaults(method: ClusteringMethod) -> None:
                 "none",
                 f"write for example {option}=1 in its parameters",
             )
-        method.check_option(option, default)
-    if unknown := sorted(method.limits.keys() - method.options):
-        raise HaarPoolError(
-            f"limits of options of {function}: {shorten([*method.options]) or 'none'}",
-            ", ".join(unknown),
-            "check the spelling",
-        )
+    make_options(function, method.options, method.limits)
 
 
 def clusterings() -> dict[str, str]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from haarpool._modules import also_in_packages
+from haarpool._modules import load_entry_points
 from haarpool.errors import HaarPoolError
 
 if TYPE_CHECKING:
@@ -179,7 +179,6 @@ def find_by_suffix(path: Path) -> Reader | None:
     return max(ends, key=lambda end: len(end[0]))[1] if ends else None
 
 
-@also_in_packages("haarpool.readers")
 def find_by_name(name: str) -> tuple[Reader, str] | None:
     """Return the reader of a named dataset and the name as published; None if it is unknown.
 
@@ -190,6 +189,13 @@ def find_by_name(name: str) -> tuple[Reader, str] | None:
         >>> find_by_name("nci1")[1], find_by_name("mutagen")[1], find_by_name("no such dataset")
         ('NCI1', 'Mutagenicity', None)
     """
+    if (found := _find(name)) is None:
+        load_entry_points("haarpool.readers")
+        found = _find(name)
+    return found
+
+
+def _find(name: str) -> tuple[Reader, str] | None:
     name = full_name(name).lower()
     known = ((one, full) for one in readers() for full in one.names)
     return next((pair for pair in known if pair[1].lower() == name), None)

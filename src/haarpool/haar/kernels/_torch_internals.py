@@ -9,9 +9,7 @@ is slower and is taken if torch does not have the name or does not answer in the
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -123,26 +121,6 @@ def traced_if_jvp_is_known(function: Callable[..., Tensor]) -> Callable[..., Ten
     reason = "this release of torch does not say whether forward-mode derivatives are taken"
     disabled: Callable[..., Tensor] = torch.compiler.disable(function, reason=reason)
     return disabled
-
-
-@contextmanager
-def only_errors_of_compile() -> Iterator[None]:
-    """Hide what `torch.compile` logs, but for errors.
-
-    Public: the level of the logger.
-    """
-    logger = logging.getLogger("torch._dynamo")
-    level = logger.level
-    try:
-        set_logs = import_module("torch._logging").set_logs
-        set_logs(dynamo=logging.ERROR)
-    except (AttributeError, ImportError, TypeError):
-        set_logs = None
-        logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        set_logs() if set_logs else logger.setLevel(level)
 
 
 # ---------------------------------------------------------------------- Triton

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from torch_geometric.data.datapipes import functional_transform
 from haarpool._validate import whole_number
 from haarpool.chains.chain import Chain
 from haarpool.chains.modes import checked_modes, cluster_modes
-from haarpool.data import AddHaarChain, ChainData
+from haarpool.data import AddHaarChain, ChainArguments, ChainData
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import ChainTensors
 from haarpool.haar.joining import JoinedTensors
@@ -46,9 +46,14 @@ class AddEigenModes(AddHaarChain):
     """
 
     def __init__(
-        self, num_modes: int = 2, num_levels: int | None = None, **parameters: Any
+        self,
+        num_modes: int = 2,
+        num_levels: int | None = None,
+        *,
+        top: int | None = 1,
+        **parameters: Unpack[ChainArguments],
     ) -> None:
-        super().__init__(num_levels, **parameters)
+        super().__init__(num_levels, top=top, **parameters)
         self.num_modes = checked_modes(num_modes)
 
     def _add(self, data: Data, chain: Chain) -> ChainData:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
@@ -11,19 +10,43 @@ from torch.nn import Linear, ModuleList
 from torch.nn.functional import dropout
 from torch_geometric.nn import BatchNorm
 
-from haarpool._types import Domain
 from haarpool._validate import real_number
-from haarpool.nn.inputs import chains_of, num_graphs, tensors_of, widened
+from haarpool.nn.inputs import Tensors, chains_of, num_graphs, tensors_of, widened
 from haarpool.nn.layers.pooling import HaarPooling, detail_part
 from haarpool.nn.layers.residual import EPSILON, ResidualConvolution
 from haarpool.nn.layers.state import LayerState
 from haarpool.nn.networks.haar_architecture import HaarNetArchitecture
-from haarpool.nn.networks.network import Network
+from haarpool.nn.networks.network import Network, NetworkSettings
 from haarpool.nn.networks.stages import ChainPooling, convolve
 from haarpool.nn.strings.architecture import DEFAULT_WIDTH
 
 
-class HaarNet(Network):
+class LevelNetwork(Network):
+    """What `HaarNet` and `HaarSumNet` share: an embedding, and poolings from level to level."""
+
+    reads_edges = has_static_shapes = ignores_numbering = True
+
+    def __init__(
+        self,
+        arch: HaarNetArchitecture,
+        in_channels: int,
+        out_channels: int,
+        **settings: Unpack[NetworkSettings],
+    ) -> None:
+        super().__init__(arch, in_channels, out_channels, **settings)
+        self.embedding = Linear(self.in_channels, arch.max_width)
+        pools = (HaarPooling(j, self.domain) for j in range(arch.levels))
+        self.poolings = ModuleList(map(ChainPooling, pools))
+
+    def _embed(self, data: Any) -> tuple[Tensors, Tensor, Tensor | None]:
+        """Return the tensors of data, checked, embedded nodes, and features of edges."""
+        data = tensors_of(data)
+        self.check(data)
+        x = self.embedding(self.standardize(data["x"]))
+        return data, x, self._edge_features(data, x)
+
+
+class HaarNet(LevelNetwork):
     """Residual convolutions on every level of a chain, with statistics of all of them.
 
         level 0   depth residual convolutions whose messages see edge features
@@ -37,16 +60,13 @@ class HaarNet(Network):
     Args:
         in_channels: Number of columns of `data.x`.
         out_channels: Number of classes, or of values to predict.
-        edge_channels: Number of columns of `data.edge_attr`; 0 ignores it.
         width: Width of all layers.
         depth: Number of convolutions on the input graph.
         levels: Number of poolings.
         coarse_depth: Number of convolutions on each coarse graph.
-        domain: Domain of the poolings, see `HaarPooling`; `None` is "vertex".
         dropout: Dropout probability in [0, 1) before both linear layers.
-        task: Name of a task, as in `haarpool.tasks.task_names()`; it selects `loss`.
-        standardize: Columns of `data.x` that are standardised, see `Network.fit_inputs`.
-        standardize_edges: The same for `data.edge_attr`.
+        **settings: `edge_channels`, `domain` (by default "vertex"), `task` and what is
+            standardised, see `Network`.
 
     Shapes:
         - **input:** a `ChainData`, a batch of them, or a dict of their tensors
@@ -58,41 +78,26 @@ class HaarNet(Network):
         AddHaarChain(num_levels=3, top=None)
     """
 
-    reads_edges = normalizes_graphs = has_static_shapes = ignores_numbering = True
+    normalizes_graphs = True
 
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
         *,
-        edge_channels: int = 0,
         width: int = DEFAULT_WIDTH,
         depth: int = HaarNetArchitecture.depth,
         levels: int = HaarNetArchitecture.levels,
         coarse_depth: int = HaarNetArchitecture.coarse_depth,
-        domain: Domain | None = None,
         dropout: float = 0.5,
-        task: str = "classification",
-        standardize: Sequence[int] = (),
-        standardize_edges: Sequence[int] = (),
+        **settings: Unpack[NetworkSettings],
     ) -> None:
         arch = HaarNetArchitecture(width, depth, levels, coarse_depth)
-        super().__init__(
-            arch,
-            in_channels,
-            out_channels,
-            edge_channels=edge_channels,
-            domain=domain,
-            task=task,
-            standardize=standardize,
-            standardize_edges=standardize_edges,
-        )
+        super().__init__(arch, in_channels, out_channels, **settings)
         self.dropout = real_number("dropout", dropout, 0, 1, remedy="pass {dropout}", dropout=0.5)
-        self.embedding = Linear(self.in_channels, width)
         self.convolutions = ModuleList(
             ResidualConvolution(width, self.edge_channels) for _ in range(depth)
         )
-        self.poolings = ModuleList(ChainPooling(HaarPooling(j, self.domain)) for j in range(levels))
         self.coarse_convolutions = ModuleList(
             ModuleList(ResidualConvolution(width, normalize=True) for _ in range(coarse_depth))
             for _ in range(levels)
@@ -110,12 +115,9 @@ class HaarNet(Network):
             padded: The last graph only fills up the batch, see `Minibatches.take_padded`; it has no
                 row in the result.
         """
-        data = tensors_of(data)
-        self.check(data)
+        data, x, edge_attr = self._embed(data)
         size = num_graphs(data)
-        x = self.embedding(self.standardize(data["x"]))
         state = LayerState.of_input(x, data, padded=padded)
-        edge_attr = self._edge_features(data, x)
         state, layers = convolve(self.convolutions, state, edge_attr)
         rows = [_statistics(layers, state, size)]
         for level, convolutions in enumerate(self.coarse_convolutions):

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
 from torch.nn import Linear, ModuleList, Sequential, SiLU
 from torch.nn.functional import silu
 
-from haarpool._types import Domain
 from haarpool.errors import HaarPoolError
 from haarpool.nn.inputs import Tensors, num_graphs, tensors_of, widened
-from haarpool.nn.layers.pooling import HaarPooling
 from haarpool.nn.layers.residual import normalized_sum
 from haarpool.nn.layers.state import Edges, LayerState
 from haarpool.nn.networks.haar_architecture import HaarSumArchitecture
+from haarpool.nn.networks.haar_net import LevelNetwork
 from haarpool.nn.networks.linear_fit import LinearFit
-from haarpool.nn.networks.network import Network
-from haarpool.nn.networks.stages import ChainPooling, convolve
+from haarpool.nn.networks.network import NetworkSettings
+from haarpool.nn.networks.stages import convolve
 from haarpool.nn.strings.architecture import DEFAULT_WIDTH
 
 
-class HaarSumNet(Network):
+class HaarSumNet(LevelNetwork):
     """A linear fit on sums of node features, plus a sum over the nodes of every level of a chain.
 
         level 0   depth filter convolutions, see `FilterConvolution`
@@ -39,16 +38,13 @@ class HaarSumNet(Network):
     Args:
         in_channels: Number of columns of `data.x`.
         out_channels: Number of values to predict, or of classes.
-        edge_channels: Number of columns of `data.edge_attr`, for example Gaussians of distances;
-            with 0 messages are weighted by `data.edge_weight`.
         width: Width of all layers.
         depth: Number of convolutions on the input graph.
         levels: Number of poolings.
         coarse_depth: Number of convolutions on each coarse graph.
-        domain: Domain of the poolings, see `HaarPooling`; `None` is "vertex".
-        task: Name of a task, as in `haarpool.tasks.task_names()`; it selects `loss`.
-        standardize: Columns of `data.x` that are standardised, see `Network.fit_inputs`.
-        standardize_edges: The same for `data.edge_attr`.
+        **settings: `edge_channels`, `domain` (by default "vertex"), `task` (by default
+            "regression") and what is standardised, see `Network`. Features of edges are for
+            example Gaussians of distances; without them `data.edge_weight` weights messages.
 
     Shapes:
         - **input:** a `ChainData`, a batch of them, or a dict of their tensors
@@ -61,40 +57,25 @@ class HaarSumNet(Network):
         AddHaarChain(num_levels=1, top=None)
     """
 
-    reads_edges = has_static_shapes = ignores_numbering = True
-
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
         *,
-        edge_channels: int = 0,
         width: int = DEFAULT_WIDTH,
         depth: int = HaarSumArchitecture.depth,
         levels: int = HaarSumArchitecture.levels,
         coarse_depth: int = HaarSumArchitecture.coarse_depth,
-        domain: Domain | None = None,
-        task: str = "regression",
-        standardize: Sequence[int] = (),
-        standardize_edges: Sequence[int] = (),
+        **settings: Unpack[NetworkSettings],
     ) -> None:
-        super().__init__(
-            HaarSumArchitecture(width, depth, levels, coarse_depth),
-            in_channels,
-            out_channels,
-            edge_channels=edge_channels,
-            domain=domain,
-            task=task,
-            standardize=standardize,
-            standardize_edges=standardize_edges,
-        )
-        self.embedding = Linear(self.in_channels, width)
+        settings = NetworkSettings(task="regression") | settings
+        arch = HaarSumArchitecture(width, depth, levels, coarse_depth)
+        super().__init__(arch, in_channels, out_channels, **settings)
         depths = [depth, *[coarse_depth] * levels]  # number of convolutions of each level
         self.convolutions = ModuleList(
             ModuleList(FilterConvolution(width, 0 if j else self.edge_channels) for _ in range(n))
             for j, n in enumerate(depths)
         )
-        self.poolings = ModuleList(ChainPooling(HaarPooling(j, self.domain)) for j in range(levels))
         self.contributions = ModuleList(
             Sequential(Linear((n + 1) * width, width), SiLU(), Linear(width, self.out_channels))
             for n in depths
@@ -134,11 +115,8 @@ class HaarSumNet(Network):
             padded: The last graph only fills up the batch, see `Minibatches.take_padded`; it has no
                 row in the result.
         """
-        data = tensors_of(data)
-        self.check(data)
+        data, x, edge_attr = self._embed(data)
         size = num_graphs(data)
-        x = self.embedding(self.standardize(data["x"]))
-        edge_attr = self._edge_features(data, x)
         state = LayerState.of_input(x, _input_graph(data, edge_attr), padded=padded)
         sums = []  # of the contributions on each level
         for level, convolutions in enumerate(self.convolutions):

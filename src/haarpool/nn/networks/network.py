@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from torch_geometric.transforms import BaseTransform
 
 from haarpool._types import Domain
 from haarpool._validate import whole_number
-from haarpool.data import AddHaarChain
+from haarpool.data import AddHaarChain, ChainArguments
 from haarpool.errors import HaarPoolError
 from haarpool.nn.inputs import Tensors, check_columns, check_signal, missing_features, num_graphs
 from haarpool.nn.networks.standardize import Standardize, fit_standardize
@@ -20,6 +20,16 @@ from haarpool.nn.strings.architecture import AnyArchitecture, choose_domain
 from haarpool.tasks import find_task
 
 MAX_WEIGHTS = 2**30  # with gradients and the state of Adam they take 16 GB
+
+
+class NetworkSettings(TypedDict, total=False):
+    """Keyword arguments of `Network`."""
+
+    edge_channels: int
+    domain: Domain | None
+    task: str
+    standardize: Sequence[int]
+    standardize_edges: Sequence[int]
 
 
 class Network(torch.nn.Module):
@@ -106,7 +116,7 @@ class Network(torch.nn.Module):
         """Reset the weights of all layers."""
         _reset_parts(self)
 
-    def transform(self, **parameters: Any) -> BaseTransform | None:
+    def transform(self, **parameters: Unpack[ChainArguments]) -> BaseTransform | None:
         """Return the transform that adds to a graph what this network reads, or `None`.
 
         Args:
@@ -121,9 +131,10 @@ class Network(torch.nn.Module):
                 ", ".join(sorted(fixed)),
                 "leave them out, or make the AddHaarChain yourself",
             )
+        chosen: dict[str, Any] = {}
         if parameters.get("chain") is None:
-            parameters = {**self.chain_parameters, **self.arch.chain_defaults, **parameters}
-        return self._add_chain(**parameters)
+            chosen = {**self.chain_parameters, **self.arch.chain_defaults}
+        return self._add_chain(**{**chosen, **parameters})
 
     def fit_inputs(self, batches: Iterable[Any]) -> None:
         """Compute mean and standard deviation of the columns that are standardised.

@@ -19,7 +19,7 @@ from haarpool.nn.layers.linear import LinearLayer
 from haarpool.nn.layers.state import LayerState
 from haarpool.nn.networks.network import Network, check_num_weights, num_weights
 from haarpool.nn.networks.stages import ChainPooling, Convolution, Pooling
-from haarpool.nn.strings.architecture import CLUSTER_RATIO, Architecture
+from haarpool.nn.strings.architecture import Architecture
 
 Ties = Literal["authors"] | Sequence[int] | None
 
@@ -120,11 +120,7 @@ class SequentialNetwork(Network):
                 level += layer.chain
                 columns = getattr(pool, "out_channels", channels)
                 channels = columns(channels) if callable(columns) else columns
-                if "num_clusters" in layer.options:
-                    before = options.get("num_clusters", layer.options["num_clusters"].default)
-                    share = options.get("cluster_ratio", CLUSTER_RATIO.default)
-                    if before is not None:
-                        options = options | {"num_clusters": max(1, int(before * share))}
+                options = layer.options_of_next(options)
             joined = joined if layer.kind == "convolution" else []
         return stages, row_channels or channels
 

@@ -12,12 +12,11 @@ from functools import cached_property
 from typing import Any, ClassVar, Self, get_args
 
 from haarpool._types import Domain
-from haarpool._validate import choice, whole_number
+from haarpool._validate import Option, choice, whole_number
 from haarpool.errors import HaarPoolError
 from haarpool.nn.strings.registry import (
     TOKEN,
     Layer,
-    Option,
     find_layer,
     find_network,
     registered_layers,
@@ -25,8 +24,6 @@ from haarpool.nn.strings.registry import (
 
 DEFAULT_WIDTH = 64  # of layers that name none
 MAX_WIDTH = 2**16
-# Share of the clusters that the next layer with the option `num_clusters` has.
-CLUSTER_RATIO = Option(0.5, (0, 1))
 
 
 class UnknownTokenError(HaarPoolError):
@@ -111,6 +108,7 @@ class AnyArchitecture(ABC):
             options: Values by name.
             setting: The setting that they are, for messages; "" if they are arguments.
         """
+        prefix = f"{setting}." if setting else ""
         known, is_mapping = self.options(), isinstance(options, Mapping)
         unknown = [name for name in options if name not in known] if is_mapping else [options]
         if unknown:
@@ -119,12 +117,12 @@ class AnyArchitecture(ABC):
             if known:
                 expected = f"options among {', '.join(known)}"
                 name = next(iter(known))
-                shown = known[name].example(name, setting)
+                shown = known[name].example(prefix + name)
             got = ", ".join(map(repr, unknown))
             raise HaarPoolError(expected, got, parameter=setting, **shown)
         for name, option in self._all_options():
             if name in options:
-                option.check(name, options[name], setting)
+                option.check(prefix + name, options[name])
 
 
 @dataclass(frozen=True)
@@ -299,10 +297,7 @@ class Architecture(AnyArchitecture):
         return SequentialNetwork(self, in_channels, out_channels, **settings)
 
     def _all_options(self) -> list[tuple[str, Option]]:
-        pairs = [pair for block in self.blocks for pair in block.layer.options.items()]
-        result = [(name, option) for name, option in pairs if name != "domain"]  # a setting
-        shrinks = any(name == "num_clusters" for name, _ in result)
-        return [*result, ("cluster_ratio", CLUSTER_RATIO)] if shrinks else result
+        return [pair for block in self.blocks for pair in block.layer.user_options.items()]
 
     def __str__(self) -> str:
         return "-".join(map(str, self.blocks))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import torch
 
@@ -16,6 +16,20 @@ from haarpool.nn.strings.architecture import (
     AnyArchitecture,
     parse_architecture,
 )
+
+
+class LayerOptions(TypedDict, total=False):
+    """Options of the layers of the package, so that type checkers and editors know them."""
+
+    cluster_ratio: float
+    distance: bool
+    hops: int | None
+    num_clusters: int
+    num_iterations: int
+    num_modes: int
+    ratio: float
+    relaxed: bool
+    sorted_nodes: int
 
 
 def build_model(
@@ -31,7 +45,7 @@ def build_model(
     width: int = DEFAULT_WIDTH,
     standardize: Sequence[int] = (),
     standardize_edges: Sequence[int] = (),
-    **options: Any,
+    **options: Unpack[LayerOptions],
 ) -> Network:
     """Build the network of an architecture.
 
@@ -60,7 +74,8 @@ def build_model(
         standardize_edges: The same for `data.edge_attr`.
         **options: Options of the layers of the architecture by name: each layer gets those that
             its class takes. After each layer with an option num_clusters, the next one has
-            `cluster_ratio` times as many, 0.5 by default; 0.25 in the paper of DiffPool.
+            `cluster_ratio` times as many, 0.5 by default; 0.25 in the paper of DiffPool. Type
+            checkers take those of your own layers in a dict, `**options`.
 
     Example:
         >>> model = build_model("2GC16-HP-GC16-HP-FC16", in_channels=3, out_channels=2)

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import inspect
 import re
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
-from haarpool._modules import load_entry_points
-from haarpool._validate import choice, real_number, whole_number
-from haarpool.errors import HaarPoolError, HaarPoolWarning
+from haarpool._modules import load_entry_points, warning_instead
+from haarpool._validate import Option, choice, make_options
+from haarpool.errors import HaarPoolError
 from haarpool.nn.strings.sources import find_decorated, sources_with
 
 Kind = Literal["convolution", "join", "pooling", "readout", "linear"]
@@ -32,57 +30,10 @@ RESERVED = (
     "arch", "in_channels", "out_channels", "edge_channels", "task", "tied", "dropout", "width",
     "standardize", "standardize_edges", "cluster_ratio",
 )  # fmt: skip
+# Share of the clusters that the next layer with the option `num_clusters` has.
+CLUSTER_RATIO = Option(0.5, (0, 1))
 
 Class = TypeVar("Class", bound=type)
-
-
-class Option(NamedTuple):
-    """An option of a layer: its default, whose type its values have, and their limits.
-
-    Attributes:
-        default: Value by default. With `None`, values have the type of the limits, or are `None`.
-        limits: Smallest and largest value; those of a float are excluded, unless one is the
-            default. The choices of a text.
-    """
-
-    default: Any
-    limits: tuple[Any, ...] = ()
-
-    def check(self, name: str, value: Any, setting: str = "") -> Any:
-        """Check a value; it is an argument, or part of a setting, which the message names."""
-        shown = f"{setting}.{name}" if setting else name
-        if type(value) is type(self.default) and value == self.default:
-            return value
-        known = [*self.limits, self.default] if self.default is None else [self.default]
-        if isinstance(known[0], bool):
-            return choice(shown, value, (True, False))
-        if isinstance(known[0], int):
-            remedy = "pass a whole number" + (", or None" if self.default is None else "")
-            return whole_number(shown, value, *self.limits, remedy=remedy)
-        example = self.example(name, setting)
-        if isinstance(known[0], float):
-            return real_number(shown, value, *self.limits, includes_minimum=False, **example)
-        if isinstance(known[0], str) and self.limits:
-            return choice(shown, value, self.limits)
-        if isinstance(known[0], str) and not isinstance(value, str):
-            raise HaarPoolError("as text", f"{value!r}", parameter=shown, **example)
-        return value
-
-    def is_consistent(self) -> bool:
-        """Return whether the limits are limits, or choices, and the default is among them."""
-        default, limits = self
-        if not limits or isinstance(default, bool):
-            return True
-        if isinstance(limits[0], str):
-            return default is None or default in limits
-        known = limits if default is None else (*limits, default)
-        are_numbers = all(isinstance(one, int | float) for one in known)
-        return len(limits) == 2 and are_numbers and limits[0] <= known[-1] <= limits[1]
-
-    def example(self, name: str, setting: str = "") -> dict[str, Any]:
-        """Return the remedy of an error, and the value that it mentions."""
-        shown, value = (setting, {name: self.default}) if setting else (name, self.default)
-        return {"remedy": f"pass for example {{{shown}}}", shown: value}
 
 
 @dataclass(frozen=True)
@@ -119,6 +70,22 @@ class Layer:
         """Whether a width and a repeat may stand beside its token."""
         return self.kind in ("convolution", "linear")
 
+    @property
+    def user_options(self) -> dict[str, Option]:
+        """The options that users set: `domain` is that of the network."""
+        shrinks = {"cluster_ratio": CLUSTER_RATIO} if "num_clusters" in self.options else {}
+        return {name: one for name, one in self.options.items() if name != "domain"} | shrinks
+
+    def options_of_next(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the options of the layers after it: a number of clusters shrinks."""
+        if "num_clusters" not in self.options:
+            return options
+        before = options.get("num_clusters", self.options["num_clusters"].default)
+        share = options.get("cluster_ratio", CLUSTER_RATIO.default)
+        return (
+            options if before is None else options | {"num_clusters": max(1, int(before * share))}
+        )
+
     def load(self) -> Any:
         """Return its class."""
         module, _, name = self.home.partition(":")
@@ -143,7 +110,7 @@ def layer(
     """Return a class decorator that registers a layer for architecture strings.
 
     The first line of the docstring says what the layer is, and parameters of the constructor with a
-    default are its options: `build_model(..., ratio=0.8)`, `--pooling ratio=0.8`. An option
+    default are its options: `build_model(..., ratio=0.8)`. An option
     `domain` is that of the network, and `num_clusters` shrinks from layer to layer, see
     `build_model`. By kind, the class is made and called as
 
@@ -170,8 +137,8 @@ def layer(
         compiles: Whether it compiles into one graph; `None` is `static`.
         exports: Whether `torch.export` takes it; `None` is `static`.
         options: Names of its options; `None` for all parameters with a default.
-        limits: Smallest and largest values of options; those of a float are excluded, unless one is
-            the default. Without them numbers are above 0. For a text its choices. An option whose
+        limits: Smallest and largest values of options, `None` for no largest one; those of a real
+            number are excluded, unless one is the default. For a text its choices. An option whose
             default is `None` can be `None`, or has the type of its limits.
 
     Example:
@@ -243,36 +210,17 @@ def _options(
     for unknown in [name for name in names if name not in defaults]:
         expected = f"options of {token} that its constructor has, with a default"
         raise HaarPoolError(expected, f"{unknown!r}", "add the parameter, or leave the option out")
-    for unknown in [name for name in limits if name not in names]:
-        expected = f"limits of options of {token}: {', '.join(names) or 'it has none'}"
-        raise HaarPoolError(expected, f"{unknown!r}", "rename it, or leave it out")
     for reserved in [name for name in names if name in RESERVED]:
         expected = f"options of {token} with names that build_model does not have"
         raise HaarPoolError(expected, f"{reserved!r}", "rename it, or leave it out of options=")
-    result = {name: Option(defaults[name], tuple(limits.get(name, ()))) for name in names}
-    for name, option in result.items():
-        if not option.is_consistent():
-            expected = f"limits of {token} with the default {name}={option.default!r} inside"
-            remedy = f'pass for example limits={{"{name}": (smallest, largest)}}'
-            raise HaarPoolError(expected, f"{option.limits}", remedy)
-    return result
-
-
-@contextmanager
-def _warning_instead(subject: str) -> Iterator[None]:
-    """Turn whatever a file or package raises into a warning, so that other layers work."""
-    try:
-        yield
-    except Exception as error:
-        text = f"{subject} not loaded: {type(error).__name__}: {error}"
-        warnings.warn(text, HaarPoolWarning, stacklevel=2)
+    return make_options(token, {name: defaults[name] for name in names}, limits)
 
 
 @cache
 def _read_folder() -> None:
     """Register the layers of the folder; files that say all in literals are not imported."""
     for module, source in sources_with("layer", LAYERS):
-        with _warning_instead(f"{module} was"):
+        with warning_instead(module):
             try:
                 found = list(find_decorated(source, layer))
             except (TypeError, ValueError):  # no literals
@@ -281,7 +229,7 @@ def _read_folder() -> None:
             for cls in found:
                 known, home = _LAYERS.get(cls.said["token"]), f"{module}:{cls.name}"
                 if not (known and known.home == home):  # else its module is imported
-                    with _warning_instead(f"{home} was"):
+                    with warning_instead(home):
                         _add(home, cls.doc, cls.defaults, None, **cls.said)
 
 
@@ -302,7 +250,7 @@ def find_layer(token: str) -> Layer | None:
 
 
 def network(name: str) -> Callable[[Class], Class]:
-    """Return a class decorator that registers an architecture: `--arch name:size=number,...`.
+    """Return a class decorator that registers an architecture: `name:size=number,...`.
 
     Args:
         name: Lower-case letters.
@@ -323,12 +271,17 @@ def _network_homes() -> dict[str, str]:
     """Return the module of each network of the folder."""
     homes: dict[str, str] = {}
     for module, source in sources_with("network", NETWORKS):
-        with _warning_instead(f"{module} was"):
+        with warning_instead(module):
             try:
                 homes |= {cls.said["name"]: module for cls in find_decorated(source, network)}
             except (TypeError, ValueError):
                 import_module(module)
     return homes
+
+
+def network_names() -> list[str]:
+    """Return the names of the architectures that have one."""
+    return sorted({*_network_homes(), *_NETWORKS})
 
 
 def find_network(text: str) -> Any:
@@ -348,6 +301,6 @@ def asks_packages(text: str) -> bool:
     from importlib.metadata import entry_points
 
     _read_folder()
-    named = text.lower().partition(":")[0] in {*_network_homes(), *_NETWORKS}
+    named = text.lower().partition(":")[0] in network_names()
     known = named or _LAYERS.keys() >= {*re.findall(TOKEN, text)}
     return not known and bool(entry_points(group=ENTRY_POINTS))

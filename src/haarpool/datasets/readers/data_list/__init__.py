@@ -35,9 +35,9 @@ class DataList(Reader):
         self, objects: Sequence[Any], name: str, task: str | None = None, *, labels: bool = True
     ) -> Graphs:
         """Convert a list of `Data`."""
-        from haarpool.datasets.readers.data_list.convert import from_data_list
+        from haarpool.datasets.readers.data_list.convert import from_data_list, labels_of
 
-        if all(getattr(data, "y", None) is None for data in objects):
+        if labels and not labels_of(objects):
             task = None
         return from_data_list(objects, name, task, labels=labels)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from haarpool._types import Floats
 from haarpool.chains.adjacency import as_array, edge_list
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import are_classes, as_classes, default_names
+from haarpool.datasets.labels import label_fields
 from haarpool.datasets.nodes import MASKS, graphs_of_arrays, node_label_fields
 from haarpool.errors import HaarPoolError
-from haarpool.tasks import Task, find_task, infer_task
+from haarpool.tasks import find_task
 
 ARRAYS = ("edge_index", "edge_weight", "edge_attr", "x", "y", "pos", *MASKS.values())
 EXPECTED = "a list of PyG Data, written by torch.save"
@@ -209,13 +209,19 @@ def _rows(graphs: Sequence[Any], key: str, counts: Sequence[int]) -> Floats | No
     return np.concatenate(parts).astype(np.float64)
 
 
-def _targets(graphs: Sequence[Any], task: str | None) -> Mapping[str, Any]:
-    """Return the fields of `Graphs` about labels."""
-    labels = {
+def labels_of(graphs: Sequence[Any]) -> dict[int, NDArray[Any]]:
+    """Return the labels of the graphs that have any which is known."""
+    arrays = {
         g: as_array(data.y, f"y of graph {g}").reshape(-1)
         for g, data in enumerate(graphs)
         if getattr(data, "y", None) is not None
     }
+    return {g: y for g, y in arrays.items() if y.dtype.kind != "f" or not np.isnan(y).all()}
+
+
+def _targets(graphs: Sequence[Any], task: str | None) -> Mapping[str, Any]:
+    """Return the fields of `Graphs` about labels."""
+    labels = labels_of(graphs)
     if not labels:
         if task is not None:
             raise HaarPoolError("y in some graph for {task}", "none", "set data.y", task=task)
@@ -227,28 +233,16 @@ def _targets(graphs: Sequence[Any], task: str | None) -> Mapping[str, Any]:
         if y.size != first.size or not same_kind:
             expected = f"y with {first.size} of {'whole' if is_whole else 'real'} numbers"
             raise _wrong(g, expected, f"{y.size}, dtype {y.dtype}", "use the same in all graphs")
-    kind = _kind(labels.values(), len(graphs)) if task is None else find_task(task, first.size)
-    names = default_names(first.size)
     missing = np.full(first.size, np.nan)
     rows = [labels.get(g, missing).tolist() for g in range(len(graphs))]
-    if not kind.reads_classes:
-        return kind.label_fields(np.array(rows, np.float64), targets=names)
-    for g, y in labels.items():
-        if not (kind.has_targets or (y.size == 1 and (np.isnan(y[0]) or float(y[0]).is_integer()))):
+    kind = find_task(task, first.size)
+    is_binary = {number for row in rows for number in row if number == number} == {0, 1}
+    one_class = is_whole and not is_binary if kind is None else not kind.has_targets
+    for g, y in labels.items() if one_class else ():
+        if y.size != 1 or not (np.isnan(y[0]) or float(y[0]).is_integer()):
             raise _wrong(g, "y as one whole number", f"{y}", "pass {task}", task="regression")
-    return kind.label_fields(*as_classes([number for row in rows for number in row]), names)
-
-
-def _kind(labels: Collection[NDArray[Any]], num_graphs: int) -> Task:
-    """Return the task that labels look like."""
-    first = next(iter(labels))
-    known = [number for y in labels for number in y.tolist() if number == number]
-    if first.size > 1 and set(known) == {0, 1}:
-        return infer_task(first.size, 2)
-    few = first.size == 1 and are_classes(known, num_graphs)
-    if few or first.dtype.kind in "biu":  # several others than 0 and 1 are an error in `_targets`
-        return infer_task(1, len(set(known)))
-    return infer_task(first.size)
+    like_classes = is_whole or (is_binary if first.size > 1 else None)
+    return label_fields(rows, kind, like_classes=like_classes)
 
 
 def _wrong(g: int, expected: str, got: str, remedy: str, **values: Any) -> HaarPoolError:

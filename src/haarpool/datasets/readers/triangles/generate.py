@@ -175,5 +175,5 @@ def _as_graphs(drawn: Drawn, task: str | None) -> Graphs:
         start,
         edges[:, np.lexsort(edges[::-1])],
         split=published_split(),
-        **label_fields(drawn.triangles.tolist(), task=task or "classification", name="triangles"),
+        **label_fields(drawn.triangles, task=task or "classification", names=["triangles"]),
     )

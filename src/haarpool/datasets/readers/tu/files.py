@@ -30,14 +30,14 @@ from haarpool.errors import HaarPoolError
 # RuntimeError: it has a password, or an unknown compression.
 _DAMAGED = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
 
-Lines = list[tuple[int, str]]  # number and text of each
+Rows = list[tuple[int, str]]  # number and text of each
 
 
-class GraphLines(NamedTuple):
-    """The lines of a file about graphs that have nodes."""
+class GraphRows(NamedTuple):
+    """The rows of a file about graphs that have nodes."""
 
     kind: str  # of the file
-    rows: Lines  # (G,), with the text "" without label
+    rows: Rows  # (G,), with the text "" without label
     listed: int  # number of graphs that the file lists, with those that have no nodes
 
 
@@ -83,7 +83,7 @@ class TuFiles:
         except _DAMAGED as error:
             raise _unreadable(path, error) from error
 
-    def rows(self, kind: str) -> Lines:
+    def rows(self, kind: str) -> Rows:
         """Return the lines of a file that are not empty, with their numbers from 1."""
         lines = enumerate(self.text(kind).splitlines(), start=1)
         return [(number, line.strip()) for number, line in lines if line.strip()]
@@ -100,7 +100,7 @@ class TuFiles:
         self._check_count(kind, len(table), count, per)
         return table
 
-    def of_graphs(self, kind: str, ids: Ints) -> GraphLines | None:
+    def of_graphs(self, kind: str, ids: Ints) -> GraphRows | None:
         """Read a file about graphs: a line per graph, or only per graph that has nodes.
 
         Args:
@@ -120,9 +120,9 @@ class TuFiles:
             rows = every
         for lines in (rows, every):
             if len(lines) == len(ids):
-                return GraphLines(kind, lines, len(lines))
+                return GraphRows(kind, lines, len(lines))
             if len(lines) >= ids[-1]:
-                return GraphLines(kind, [lines[i - 1] for i in ids.tolist()], len(lines))
+                return GraphRows(kind, [lines[i - 1] for i in ids.tolist()], len(lines))
         self._check_count(kind, len(rows), int(ids[-1]), "graph")
         return None
 
@@ -143,7 +143,7 @@ class TuFiles:
         return self.numbers(kind, lines, dtype, columns)
 
     def numbers(
-        self, kind: str, lines: Lines, dtype: type = object, columns: int | None = None
+        self, kind: str, lines: Rows, dtype: type = object, columns: int | None = None
     ) -> NDArray[Any]:
         """Read the numbers of lines one by one; objects keep all digits, and NaN if it is missing.
 

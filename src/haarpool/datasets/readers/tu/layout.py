@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from haarpool._types import Ints
 from haarpool.datasets.graphs import Graphs
-from haarpool.datasets.labels import as_classes, default_names, label_fields
+from haarpool.datasets.labels import label_fields
 from haarpool.datasets.readers.tu.files import TuFiles, is_text
 from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError, HaarPoolWarning
-from haarpool.tasks import find_task, infer_task
+from haarpool.tasks import find_task
 
 TRIANGLES = "TRIANGLES"  # its node attributes contain the answer and are never read
 
@@ -149,16 +149,11 @@ def _targets(files: TuFiles, ids: Ints, task: str | None) -> tuple[Mapping[str, 
     if chosen is labels and (kind is None or kind.reads_classes) and is_text(texts):
         return label_fields(texts, kind), numbers
     table = files.numbers(chosen.kind, chosen.rows)
-    if kind is None:
-        is_whole = all(number % 1 == 0 for number in table.flat if number == number)
-        is_class = chosen is labels and is_whole
-        kind = infer_task(1, len(set(table.flat))) if is_class else infer_task(table.shape[1])
-    if not kind.reads_classes:
-        names = default_names(table.shape[1])
-        return kind.label_fields(table.astype(np.float64), targets=names), numbers
-    if table.shape[1] > 1:
+    is_whole = all(number % 1 == 0 for number in table.flat if number == number)
+    like_classes = is_whole and chosen is labels
+    if table.shape[1] > 1 and (like_classes if kind is None else kind.reads_classes):
         got = f"{table.shape[1]} in line {chosen.rows[0][0]}"
         raise files.wrong(
             "graph_labels", "one label per line", got, "pass {task}", task="regression"
         )
-    return kind.label_fields(*as_classes(table[:, 0].tolist())), numbers
+    return label_fields(table, kind, like_classes=like_classes), numbers
