@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
+from haarpool import build_chain
 from haarpool.data import ORIGINAL_INDEX
 from haarpool.datasets import as_graphs
 from haarpool.datasets.encoding import Encoding
@@ -26,6 +28,7 @@ SETTINGS = {"arch": "haarunet:width=8,levels=3", "epochs": 3, "batch_size": 4, "
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HAARPOOL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(tree_order, "GAIN", 0.0)  # small graphs have all nodes near
 
 
 def one_graph(seed=0):
@@ -152,3 +155,21 @@ def test_graphs_with_a_label_each(arch, settings, expected, monkeypatch):
         outputs.append(tree_order.output_rows(network, batch))
     assert (ORIGINAL_INDEX in batch) == expected
     assert torch.allclose(*outputs, atol=LOOSER["training"])
+
+
+@pytest.mark.parametrize("is_random", [False, True])
+def test_a_good_order_stays(is_random, monkeypatch):
+    monkeypatch.undo()
+    rows, columns = np.arange(32 * 32).reshape(32, 32), np.arange(32 * 32).reshape(32, 32).T
+    edges = np.concatenate(
+        [np.stack([n[:, :-1].ravel(), n[:, 1:].ravel()]) for n in (rows, columns)], 1
+    )
+    if is_random:
+        edges = np.random.default_rng(0).permutation(32 * 32)[edges]
+    weights = np.ones(edges.shape[1])
+    graph = sparse.coo_array((weights, tuple(edges)), shape=(1024, 1024))
+    chain = build_chain(graph + graph.T, num_levels=5, method="matching")
+    forest, order = tree_order.in_tree_order(chain)
+    assert (forest is chain) == (not is_random)
+    assert np.array_equal(order, np.arange(1024)) == (not is_random)
+    assert tree_order.in_tree_order(build_chain(np.eye(4), 2)).order.tolist() == [0, 1, 2, 3]

@@ -24,7 +24,7 @@ from haarpool.haar.joining import JoinedTensors
 from haarpool.nn import Network
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.signal_batches import SignalBatches
-from haarpool.training.tree_order import is_worthwhile, renumber
+from haarpool.training.tree_order import in_tree_order, is_allowed, renumber
 
 LARGE_BATCH = 2**19  # entries of the widest signal of a batch from which several threads are faster
 
@@ -107,15 +107,15 @@ def prepare_minibatches(
         )
     except HaarPoolError as error:
         raise error.inside("chain") from error
-    state, in_tree_order = sha256(), is_worthwhile(network, largest)
+    state, renumbers = sha256(), is_allowed(network, largest)
 
     def parts() -> Iterator[JoinedTensors]:
         orders, first = list[Ints](), 0
         for forest in chains.forests():
             for parent in forest.parents if summarize else ():
                 state.update(parent.tobytes())
-            if in_tree_order:
-                forest, order = forest.reorder()
+            if renumbers:
+                forest, order = in_tree_order(forest)
                 orders.append(first + order)
                 first += len(order)
             yield transform.join(forest)

@@ -14,22 +14,43 @@ import torch
 from torch import Tensor
 
 from haarpool._types import Ints
-from haarpool.chains.tree_order import inverse
+from haarpool.chains.adjacency import entry_rows
+from haarpool.chains.chain import Chain
+from haarpool.chains.tree_order import Reordered, inverse
 from haarpool.data import ORIGINAL_INDEX
 from haarpool.haar.joining import JoinedTensors
 from haarpool.nn import Network
 
-MIN_NODES = 2**14  # of the largest graph; on smaller ones there is little to gain
+MIN_NODES = 2**16  # of the largest graph; smaller ones fit a cache
+GAIN = 2.0  # how much nearer the ends of edges must come: a grid numbered row by row stays
 
 
-def is_worthwhile(network: Network, largest: int) -> bool:
-    """Return whether the nodes of a dataset are renumbered.
+def is_allowed(network: Network, largest: int) -> bool:
+    """Return whether the nodes of a dataset are renumbered if that brings neighbours together.
 
     Args:
         network: The network; its outputs must not depend on numbers.
         largest: Number of nodes of the largest graph.
     """
     return largest >= MIN_NODES and network.ignores_numbering and network.domain == "vertex"
+
+
+def in_tree_order(forest: Chain) -> Reordered:
+    """Return a forest in tree order, or as it is if its edges join near numbers already.
+
+    A training step spends most of its time on edges: with random numbers it is 1.2 times as long as
+    in tree order on 65,536 nodes and more, row by row on a grid about as long.
+    """
+    reordered = forest.reorder()
+    if GAIN * _distance(reordered.chain) < _distance(forest):
+        return reordered
+    return Reordered(forest, np.arange(forest.sizes[0]))
+
+
+def _distance(forest: Chain) -> float:
+    """Return the mean difference between the numbers of the ends of an edge."""
+    graph = forest.known_graphs[0]
+    return float(np.abs(entry_rows(graph) - graph.indices).mean()) if graph.nnz else 0.0
 
 
 def renumber(joined: JoinedTensors, order: Ints, *, of_nodes: bool) -> JoinedTensors:

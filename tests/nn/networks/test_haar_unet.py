@@ -143,7 +143,7 @@ def test_every_node_sees_the_whole_graph(kind):
     plain = Data(x=torch.randn(40, FEATURES).double(), edge_index=edges)
     data = AddHaarChain(5, top=None, method="matching")(plain)
     for model, reaches in (
-        (net(kind, **{"edge_channels": 0, "levels": KINDS[kind]["levels"] + 2}), True),
+        (net(kind, edge_channels=0, levels=KINDS[kind]["levels"] + 2), True),
         (net("flat", edge_channels=0), False),
     ):
         x = data.x.clone().requires_grad_()
