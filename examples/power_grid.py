@@ -1,4 +1,4 @@
-"""AC power flow of a real grid: voltages at every bus from the loads, as one graph with many signals.
+"""AC power flow of a real grid: voltages at every bus from the loads, as signals on one graph.
 
 python examples/power_grid.py grid.npz --case case118 --scenarios 500
 haarpool train grid.npz

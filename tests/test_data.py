@@ -115,6 +115,7 @@ def test_a_function_instead_of_parameters():
             AddHaarChain(2, method="kmeans", features="x", seed=1),
             "AddHaarChain(num_levels=2, method='kmeans', seed=1, features='x')",
         ),
+        (AddHaarChain(2, edge_attr="max"), "AddHaarChain(num_levels=2, edge_attr='max')"),
         (AddHaarChain(sizes=[4, 1]), "AddHaarChain(num_levels=2, sizes=(4, 1))"),
         (AddHaarChain(chain=merge_all), "AddHaarChain(chain=helpers.chain_data.merge_all)"),
         (
@@ -134,6 +135,72 @@ def test_the_input_is_left_alone():
     assert same_data(data, before)
     assert type(data) is Data
     assert carried.x is data.x  # nothing is copied
+
+
+FEATURED = [
+    ChainData.from_chain(data, chain, "mean")
+    for data, chain in [
+        (Data(edge_attr=torch.randn(d.num_edges, 2), **d.to_dict()), CHAINED.build(d))
+        for d in MIXED
+    ]
+]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_features_of_coarse_edges_in_batches(workers, tmp_path):
+    loader = DataLoader(FEATURED, batch_size=4, num_workers=workers)
+    parts = [data for batch in loader for data in batch.to_data_list()]
+    assert all(map(same_data, parts, FEATURED))
+    batch = Batch.from_data_list(FEATURED)
+    assert same_data(batch[2], FEATURED[2])
+    nested = Batch.from_data_list([Batch.from_data_list(FEATURED[i : i + 3]) for i in (0, 3)])
+    for level in (1, 2):
+        edges, (reverse,) = batch[f"haar_edges_{level}"][:2], batch[f"haar_reverse_{level}"]
+        assert torch.equal(edges[:, reverse], edges.flip(0))
+        assert torch.equal(nested[f"haar_reverse_{level}"][0], reverse)
+        assert batch[f"haar_attr_{level}"].shape == (3, edges.shape[1])
+    torch.save(FEATURED[1], tmp_path / "data.pt")
+    assert same_data(torch.load(tmp_path / "data.pt", weights_only=True), FEATURED[1])
+    assert same_data(pickled(batch), batch)
+
+
+@each_device
+def test_features_of_coarse_edges_move(device):
+    batch = Batch.from_data_list(FEATURED)
+    moved = batch.clone().to(device)
+    out = pooled(moved)
+    assert out.edge_attr.device.type == device
+    assert torch.equal(out.edge_attr.cpu(), pooled(batch).edge_attr)
+    assert same_data(moved.cpu(), batch)
+
+
+def test_another_chain_replaces_features_of_coarse_edges():
+    assert "haar_attr_1" in FEATURED[4]
+    plain = CHAINED(FEATURED[4])
+    assert "haar_attr_1" not in plain
+    with pytest.raises(hp.HaarPoolError, match="the same kind of chain in all graphs"):
+        Batch.from_data_list([FEATURED[4], plain])
+
+
+@pytest.mark.parametrize("level", range(4))
+def test_coarse_positions_are_means_over_the_nodes_of_the_graph(level):
+    graphs = [random_data(n, seed=n) for n in (30, 1, 7)]
+    for data in graphs:
+        data.pos = torch.randn(data.num_nodes, 2).double()
+    expected, each = [], []
+    for measure in ("mass", "children"):
+        expected.clear()
+        each = [AddHaarChain(3, method="matching", measure=measure)(data) for data in graphs]
+        for data in each:
+            cluster = torch.arange(data.num_nodes)
+            for j in range(level):
+                cluster = data[f"haar_tree_{j}"][0].long()[cluster]
+            parts = [data.pos[cluster == p].mean(0) for p in range(data.chain_sizes[level])]
+            expected.append(torch.stack(parts))
+            assert close(data.coarse_pos(level), expected[-1])
+        assert close(Batch.from_data_list(each).coarse_pos(level), torch.cat(expected))
+    each[0].pos = torch.arange(30)[:, None]
+    assert each[0].coarse_pos(level).dtype == torch.float32
 
 
 def test_a_chain_replaces_the_one_before():

@@ -99,6 +99,7 @@ def test_other_missing_keys_stay_key_errors():
         (lambda: AddHaarChain(2, top=3), "top"),
         (lambda: AddHaarChain(chain=[0, 0]), "chain as a function"),
         (lambda: AddHaarChain(2, chain=merge_all), "num_levels"),
+        (lambda: AddHaarChain(2, edge_attr="median"), 'edge_attr None, "mean", "sum"'),
         (lambda: AddHaarChain(chain=merge_all, ratio=0.4), "ratio"),
         (lambda: AddHaarChain(chain=merge_all, features="x"), "features"),
     ],
@@ -131,6 +132,16 @@ def test_a_function_that_gives_no_chain_of_this_graph(function, message):
     with pytest.raises(hp.HaarPoolError) as caught:
         AddHaarChain(chain=function)(MIXED[4])
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("pos", [None, torch.ones(29, 2), torch.ones(30), "here"])
+def test_positions_of_other_shapes(pos):
+    data = SHALLOW.clone()
+    data.pos = pos
+    with pytest.raises(HaarPoolError, match=r"data with pos of shape \(30, columns\)"):
+        data.coarse_pos(1)
+    with pytest.raises(HaarPoolError, match="at least 3 levels"):
+        data.coarse_pos(3)
 
 
 def test_errors_of_a_chain_function_are_not_wrapped():

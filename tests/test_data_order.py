@@ -6,7 +6,8 @@ import torch
 from torch_geometric.data import Batch, Data, InMemoryDataset
 
 import haarpool as hp
-from haarpool.data import ORIGINAL_INDEX, AddHaarChain, ChainData
+from haarpool.data import AddHaarChain, ChainData
+from haarpool.haar.node_order import ORIGINAL_INDEX
 from haarpool.nn import AddEigenModes, EigenPooling, HaarPooling, HaarUNet
 from helpers.chain_data import LARGE, MIXED, positioned_data, random_data, same_data
 from helpers.tolerances import close
@@ -117,6 +118,22 @@ def test_modes_belong_to_the_renumbered_nodes():
     old, new = pool(before.x, before).x, pool(after.x, after).x
     assert close(new[:, :3].sort(0).values, old[:, :3].sort(0).values, torch.float32)
     assert torch.equal(after.x, data.x[after.original_index])
+
+
+@pytest.mark.parametrize("reduction", ["mean", "max"])
+def test_features_of_coarse_edges(reduction):
+    graphs = [decorated(), decorated(25)]
+    for data in graphs:
+        data.edge_attr = torch.rand(data.num_edges, 2)
+    torch.manual_seed(0)
+    model = HaarUNet(3, 2, edge_channels=2, width=8, levels=3).double().eval()
+    outputs = []
+    for reorder in (False, True):
+        transform = AddHaarChain(3, edge_attr=reduction, reorder=reorder)
+        batch = Batch.from_data_list([transform(data) for data in graphs])
+        batch.edge_attr = batch.edge_attr.double()
+        outputs.append(model(batch))
+    assert close(outputs[1][batch.original_index.argsort()], outputs[0])
 
 
 def test_a_chain_that_was_built_before():

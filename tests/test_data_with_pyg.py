@@ -230,7 +230,7 @@ def test_positional_arguments_are_those_of_data():
 
 def test_repr_shows_the_chain_and_not_its_tensors():
     small = LARGE.clone()
-    del small.pos, small.edge_weight, small.y
+    del small.pos, small.edge_weight, small.edge_attr, small.y
     data = CHAIN(small)
     edges = small.num_edges
     shown = " -> ".join(map(str, data.chain_sizes))
@@ -243,7 +243,7 @@ def test_repr_shows_the_chain_and_not_its_tensors():
         f"chain={shown})"
     )
     assert repr(ChainData(x=torch.ones(2, 1))) == "ChainData(x=[2, 1])"
-    assert "haar_" not in repr(EVERYTHING(small))
+    assert "haar_" not in repr(EVERYTHING(LARGE))
     assert repr(CHAIN(extended(Incorporated, 5, 0))).startswith("Incorporated(")
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypedDict
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.data.data import DataEdgeAttr, DataTensorAttr, size_repr
@@ -15,7 +15,7 @@ from torch_geometric.data.datapipes import functional_transform
 from torch_geometric.data.storage import GlobalStorage
 from torch_geometric.transforms import BaseTransform
 
-from haarpool._types import Ints, Measure, Order
+from haarpool._types import Ints, Measure, Order, Reduction
 from haarpool.chains.chain import Chain
 from haarpool.chains.clustering import ClusteringFunction
 from haarpool.chains.coarsening import build_chain
@@ -23,11 +23,10 @@ from haarpool.chains.recipe import Recipe, show_arguments
 from haarpool.errors import HaarPoolError
 from haarpool.haar.building import chain_tensors, joined_tensors
 from haarpool.haar.chain_tensors import START, ChainTensors, is_chain_key
+from haarpool.haar.edge_features import EdgeFeatures, checked_reduction
 from haarpool.haar.joining import DIMENSION, JoinedTensors, increments
-
-# (N,) of a graph in tree order: the number that each node had before. PyG's collation adds the
-# number of the nodes before to a key with "index".
-ORIGINAL_INDEX = "original_index"
+from haarpool.haar.node_order import renumber
+from haarpool.haar.operators import sum_members
 
 
 class MissingChainError(HaarPoolError, KeyError):
@@ -119,12 +118,13 @@ class ChainData(Data):  # type: ignore[misc]
             setattr(self, key, value)
 
     @staticmethod
-    def from_chain(data: Data, chain: Chain) -> ChainData:
+    def from_chain(data: Data, chain: Chain, edge_attr: Reduction | None = None) -> ChainData:
         """Add an existing chain to a graph.
 
         Args:
             data: The graph. If it has a chain already, that is replaced.
             chain: A chain of this graph. If it does not know its graph, it gets that of `data`.
+            edge_attr: See `AddHaarChain`.
         """
         cls = type(data) if isinstance(data, ChainData) else ChainData
         for name in ("__inc__", "__cat_dim__"):
@@ -136,10 +136,11 @@ class ChainData(Data):  # type: ignore[misc]
                     f"derive {type(data).__name__} from haarpool.data.ChainData",
                 )
         chain = _add_graph(chain, data)
+        features = None if edge_attr is None else _edge_features(data, edge_attr)
         attributes = {key: value for key, value in data.to_dict().items() if not is_chain_key(key)}
         if data.x is None:
             attributes.setdefault("num_nodes", data.num_nodes)
-        return cls(**attributes, **chain_tensors(chain))
+        return cls(**attributes, **chain_tensors(chain, features=features))
 
     @property
     def tensors(self) -> dict[str, Any]:
@@ -158,6 +159,32 @@ class ChainData(Data):  # type: ignore[misc]
         """Numbers of nodes (N_0, ..., N_K) of the chain, or of all chains of a batch together."""
         levels = self.tensors[START].shape[0] - 1 if START in self.tensors else 0
         return tuple(self.tensors[f"haar_tree_{j}"].shape[-1] for j in range(levels))
+
+    def coarse_pos(self, level: int) -> Tensor:
+        """Return (N_j, D) the mean position of the level-0 nodes of each node of level j.
+
+        Args:
+            level: j in 0..K.
+
+        Example:
+            >>> path = Data(pos=torch.tensor([[0.0], [1.0], [5.0]]), num_nodes=3,
+            ...             edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
+            >>> chain = Chain.from_parents([[0, 0, 1], [0, 0]])
+            >>> data = ChainData.from_chain(path, chain)
+            >>> data.coarse_pos(1).tolist(), data.coarse_pos(2).tolist()
+            ([[0.5], [5.0]], [[2.0]])
+        """
+        chains, total = self.chain_tensors, self.tensors.get("pos")
+        chains.check_level(level)
+        if not isinstance(total, Tensor) or total.ndim != 2 or len(total) != chains.size(0):
+            expected = f"data with pos of shape ({chains.size(0)}, columns)"
+            got = "none" if total is None else f"shape {tuple(getattr(total, 'shape', ()))}"
+            raise HaarPoolError(expected, got, "pass pos= to Data, before AddHaarChain")
+        total = total if total.is_floating_point() else total.float()
+        number = total.new_ones(len(total), 1)
+        for j in range(level):
+            total, number = sum_members(chains, total, j), sum_members(chains, number, j)
+        return total / number
 
     def __repr__(self) -> str:
         parts = [
@@ -189,6 +216,7 @@ class ChainArguments(TypedDict, total=False):
     options: Mapping[str, Any] | None
     chain: Callable[[Data], Chain] | None
     features: str | None
+    edge_attr: Reduction | None
     reorder: bool
 
 
@@ -204,6 +232,10 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
     Args:
         chain: A function from a `Data` to its `Chain`, instead of all parameters of `build_chain`.
         features: Name of the node features for methods that use them, for example `"x"`.
+        edge_attr: Give edges of coarse graphs features: `"mean"`, `"sum"`, `"max"` or `"min"` of
+            `data.edge_attr` over the edges of the graph from the first cluster to the second, and
+            as a last column their number. Poolings return them as `edge_attr`. With `None`, coarse
+            edges have weights alone.
         reorder: Renumber the nodes in tree order, see `Chain.reorder`, which makes layers on large
             graphs faster. All that belongs to nodes is renumbered: x, also of shape (S, N, d),
             edge_index, masks, pos, and what else PyG counts as an attribute of nodes. The edges
@@ -235,6 +267,7 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         *,
         chain: Callable[[Data], Chain] | None = None,
         features: str | None = None,
+        edge_attr: Reduction | None = None,
         reorder: bool = False,
     ) -> None:
         recipe = Recipe.of(
@@ -265,6 +298,7 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
             )
         self.recipe = None if chain is not None else recipe
         self.chain, self.features, self.reorder = chain, features, reorder
+        self.edge_attr = checked_reduction(edge_attr)
 
     def forward(self, data: Data) -> ChainData:
         """Build the chain of a graph and add it."""
@@ -274,15 +308,29 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         """Add an existing chain of a graph to it."""
         if self.reorder:
             chain, order = _add_graph(chain, data).reorder()
-            data = _renumber(data, order)
+            data = renumber(data, order)
         return self._add(data, chain)
 
     def _add(self, data: Data, chain: Chain) -> ChainData:
-        return ChainData.from_chain(data, chain)
+        return ChainData.from_chain(data, chain, self.edge_attr)
 
-    def join(self, forest: Chain) -> JoinedTensors:
-        """Build the chain tensors of many graphs at once, from one of `Chains.forests`."""
-        return joined_tensors(forest)
+    def join(
+        self, forest: Chain, edges: Ints | None = None, edge_attr: NDArray[Any] | None = None
+    ) -> JoinedTensors:
+        """Build the chain tensors of many graphs at once.
+
+        Args:
+            forest: Their chains, one of `Chains.forests`.
+            edges: (2, E) edges of all these graphs, with nodes numbered as in the forest; needed
+                for edge features.
+            edge_attr: (E, C) features of these edges.
+        """
+        features = None
+        if self.edge_attr is not None:
+            if edges is None or edge_attr is None:
+                raise _without_edge_features()
+            features = EdgeFeatures.of_input(edges, edge_attr, self.edge_attr)
+        return joined_tensors(forest, features=features)
 
     def build(self, data: Data) -> Chain:
         """Build the chain of a graph."""
@@ -309,8 +357,12 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
 
     def _arguments(self) -> dict[str, Any]:
         """Return the arguments that differ from their defaults."""
-        reorder = self.reorder or None
-        others = {"chain": self.chain, "features": self.features, "reorder": reorder}
+        others: dict[str, Any] = {
+            "chain": self.chain,
+            "features": self.features,
+            "edge_attr": self.edge_attr,
+        }
+        others |= {"reorder": True} if self.reorder else {}
         arguments = {} if self.recipe is None else self.recipe.parameters()
         return arguments | {name: value for name, value in others.items() if value is not None}
 
@@ -333,43 +385,24 @@ def _add_graph(chain: Chain, data: Data) -> Chain:
     )
 
 
-def _renumber(data: Data, order: Ints) -> Data:
-    """Renumber the nodes of a graph.
-
-    Args:
-        data: The graph.
-        order: (N,) the old number of each new node.
-    """
-    for key in ("adj", "adj_t"):
-        if key in data:
-            expected, got = "a Data with edge_index", f"a Data with {key}"
-            raise HaarPoolError(expected, got, "apply AddHaarChain before ToSparseTensor")
-    result, nodes = copy.copy(data), torch.from_numpy(order)
-    rank = torch.empty_like(nodes)
-    rank[nodes] = torch.arange(len(nodes))
-    x = data.get("x")
-    has_signals = isinstance(x, Tensor) and x.ndim == 3 and x.shape[1] == len(nodes)
-    signals = x.shape[:2] if has_signals else None
-    for key, value in data.to_dict().items():
-        if isinstance(value, Tensor) and signals is not None and value.shape[:2] == signals:
-            result[key] = value.index_select(1, nodes.to(value.device))
-        elif ("index" in key or key == "face") and key != ORIGINAL_INDEX:  # numbers of nodes
-            if isinstance(value, Tensor):
-                result[key] = rank.to(value.device)[value]
-        elif not is_chain_key(key) and data.is_node_attr(key):
-            result[key] = _take(value, nodes, data.__cat_dim__(key, value))
-    if ORIGINAL_INDEX not in data:
-        result[ORIGINAL_INDEX] = nodes
-    return result
+def _edge_features(data: Data, reduction: Reduction) -> EdgeFeatures:
+    """Return the features of the edges of a graph."""
+    edges, values = data.edge_index, data.edge_attr
+    if not isinstance(edges, Tensor) or not isinstance(values, Tensor):
+        raise _without_edge_features()
+    values = values.detach().cpu()
+    if values.dtype in (torch.bfloat16, torch.float16):  # numpy does not have both
+        values = values.float()
+    return EdgeFeatures.of_input(edges.cpu().numpy(), np.asarray(values), reduction)
 
 
-def _take(values: Any, nodes: Tensor, dimension: int) -> Any:
-    """Return the values of some nodes: of a tensor, an array or a list."""
-    if isinstance(values, Tensor):
-        return values.index_select(dimension, nodes.to(values.device))
-    if isinstance(values, np.ndarray):
-        return values.take(nodes.numpy(), dimension)
-    return type(values)(values[node] for node in nodes.tolist())
+def _without_edge_features() -> HaarPoolError:
+    return HaarPoolError(
+        "graphs with edge_index and edge_attr, for features of coarse edges",
+        "a graph without",
+        "add edge_attr to the graphs, or leave {edge_attr} out of AddHaarChain",
+        edge_attr=...,
+    )
 
 
 # Files with these classes can be loaded with weights_only=True. PyG registers its own classes but

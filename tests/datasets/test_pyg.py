@@ -113,7 +113,11 @@ WRONG = {
         "2, dtype float32 in graph 1",
     ),
     "kinds of y": ([two_nodes(y=1), two_nodes(y=0.5)], "y with 1 of whole numbers", "in graph 1"),
-    "many classes": ([two_nodes(y=torch.tensor([1, 2]))], "one whole number", 'task="regression"'),
+    "many classes": (
+        [two_nodes(y=torch.tensor([1, 2]))] * 2,
+        "one whole number",
+        'task="regression"',
+    ),
     "text": ([two_nodes(y="good")], "y with 1", "in graph 0"),
 }
 
@@ -175,7 +179,7 @@ def test_other_files(tmp_path):
     path.write_bytes(path.read_bytes()[:500])
     with error_with("a list of PyG Data", "own.pt", "save the list again"):
         read_graphs(path)
-    for other in ({"a": 1}, two_nodes(), [1, 2], torch.ones(3)):
+    for other in ({"a": 1}, [1, 2], torch.ones(3)):
         torch.save(other, path)
         with error_with("a list of PyG Data", "something else in", "own.pt"):
             read_graphs(path)

@@ -269,7 +269,7 @@ def test_files(tmp_path):
 
 
 BAD = {
-    "no such rule": ("halves", "split stratified, random, scaffold"),
+    "no such rule": ("halves", "split stratified, random, nodes, scaffold"),
     "two folds": ("kfold:2", "K >= 3"),
     "folds in words": ("kfold:ten", "K >= 3"),
     "more folds than graphs": ("kfold:51", "at least 51 graphs"),

@@ -71,7 +71,7 @@ CARRIED = [CHAINED(data) for data in MIXED]
 
 
 def positioned_data(nodes: int, edges: int, seed: int = 0) -> Data:
-    """A random graph of so many edges with weights, positions and a label."""
+    """A random graph of so many edges with weights, features, positions and a label."""
     rng = np.random.default_rng(seed)
     row, column = np.triu_indices(nodes, 1)
     chosen = rng.permutation(len(row))[:edges]
@@ -82,11 +82,12 @@ def positioned_data(nodes: int, edges: int, seed: int = 0) -> Data:
         x=torch.from_numpy(rng.standard_normal((nodes, 3))).float(),
         edge_index=torch.from_numpy(np.stack([row, column])),
         edge_weight=torch.from_numpy(np.tile(weight, 2)).float(),
+        edge_attr=torch.from_numpy(np.repeat(weight, 2)).float()[:, None],
         pos=torch.from_numpy(rng.standard_normal((nodes, 2))).float(),
         y=torch.tensor([nodes % 2]),
     )
 
 
 # All tensors that a graph can carry.
-EVERYTHING = AddEigenModes(2, num_levels=2, method="matching")
+EVERYTHING = AddEigenModes(2, num_levels=2, method="matching", edge_attr="mean")
 LARGE = positioned_data(30, 60, seed=3)

@@ -100,6 +100,34 @@ def test_chains_of_different_depth_do_not_join():
         list(precompute(graphs, cache=False).forests())
 
 
+def test_features_of_coarse_edges():
+    """As in collating; in a padded minibatch reversed edges are those of valid graphs."""
+    graphs = random_graphs(40, weighted=True)
+    graphs = [AddHaarChain(2, top=None, edge_attr="mean")(data) for data in graphs]
+    store, chosen = Minibatches.of(graphs), np.array([3, 3, 0, 7, 30])
+    own, batch = store.take(chosen), Batch.from_data_list([graphs[g] for g in chosen])
+    capacity = store.capacity(5)
+    padded = store.take_padded(torch.from_numpy(chosen), capacity)
+    for level in (1, 2):
+        attr, reverse = f"haar_attr_{level}", f"haar_reverse_{level}"
+        assert torch.equal(own[attr], batch[attr])
+        assert torch.equal(own[reverse], batch[reverse])
+        edges, real = padded[f"haar_edges_{level}"][:2], own[attr].shape[1]
+        assert edges.shape[1] == padded[attr].shape[1] == padded[reverse].shape[1] > real
+        assert torch.equal(padded[attr][:, :real], own[attr])
+        assert torch.equal(edges[:, padded[reverse][0]], edges.flip(0))
+        assert torch.equal(padded[reverse][:, :real], own[reverse])
+
+
+def test_padding_where_no_graph_has_coarse_edges():
+    dots = [Data(x=torch.ones(2, 3), edge_index=torch.zeros(2, 0, dtype=torch.long),
+                 edge_attr=torch.zeros(0, 4))] * 4  # fmt: skip
+    store = Minibatches.of([AddHaarChain(1, edge_attr="max")(data) for data in dots])
+    batch = store.take_padded(torch.arange(3), store.capacity(3))
+    assert batch["haar_attr_1"].tolist() == [[0.0]] * 5
+    assert batch["haar_reverse_1"].tolist() == [[0]]
+
+
 def test_networks_read_them_like_batches():
     model = build_model("GC8-HP-GC8-HP-FC8", 3, 2).eval()
     graphs = [model.transform()(data) for data in random_graphs()]

@@ -6,10 +6,10 @@ import torch
 from scipy import sparse
 
 from haarpool import build_chain
-from haarpool.data import ORIGINAL_INDEX
 from haarpool.datasets import as_graphs
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.nodes import graphs_of_arrays
+from haarpool.haar.node_order import ORIGINAL_INDEX
 from haarpool.nn import build_model
 from haarpool.training import tree_order
 from haarpool.training.config import RunConfig

@@ -137,7 +137,7 @@ def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> G
         if columns and len(columns) == 1:
             return _read(graphs, task=task, targets=columns)
         return _read(graphs, labels=labels)
-    if hasattr(graphs, "edge_index") and not hasattr(graphs, "__getitems__"):  # a single graph
+    if hasattr(graphs, "edge_index") and hasattr(graphs, "to_dict"):  # a single PyG graph
         graphs = [graphs]
     kinds = " or ".join(one.objects for one in readers() if one.objects)
     try:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 
 from haarpool._types import Floats, Ints
 from haarpool.chains.adjacency import entry_rows
@@ -14,28 +15,35 @@ from haarpool.chains.chain import Chain
 from haarpool.chains.graph_batch import GraphBatch
 from haarpool.errors import HaarPoolError
 from haarpool.haar.chain_tensors import START, TensorDict, Tree
+from haarpool.haar.edge_features import EdgeFeatures, reversed_edges
 from haarpool.haar.joining import JoinedTensors
 
 
-def chain_tensors(chain: Chain, *, edges: bool = True) -> TensorDict:
+def chain_tensors(
+    chain: Chain, *, edges: bool = True, features: EdgeFeatures | None = None
+) -> TensorDict:
     """Build all tensors of a chain; with `edges`, those of the coarse graphs, too.
 
-    For these, the chain must know its graph.
+    For these, the chain must know its graph. With `features` of the edges of the input graph,
+    those of coarse edges are among them.
     """
     parents = (*chain.parents, np.zeros(chain.sizes[-1], np.int64))
     graphs = chain.graphs[1:] if edges or chain.order == "degree" else ()
     coarse = tuple(map(GraphBatch.of, graphs))
     forest = Chain(parents, chain.order, chain.measure, chain.input_graph, coarse)
-    return joined_tensors(forest, edges=edges).tensors
+    return joined_tensors(forest, edges=edges, features=features).tensors
 
 
-def joined_tensors(forest: Chain, *, edges: bool = True) -> JoinedTensors:
+def joined_tensors(
+    forest: Chain, *, edges: bool = True, features: EdgeFeatures | None = None
+) -> JoinedTensors:
     """Build the tensors of many chains at once, which is much faster than one by one.
 
     Args:
         forest: The chains side by side as one chain, graph by graph on every level, with one more
             step: the nodes of its last level are the graphs.
         edges: See `chain_tensors`.
+        features: See `chain_tensors`; those of all graphs, with nodes numbered as in the forest.
     """
     if forest.sizes[0] >= 2**31:
         raise HaarPoolError("fewer than 2^31 nodes", f"{forest!r}", "use smaller graphs")
@@ -48,8 +56,15 @@ def joined_tensors(forest: Chain, *, edges: bool = True) -> JoinedTensors:
         _fill_tree(tree, trees[j + 1] if j < K else None, forest, levels, j)
         arrays[f"haar_tree_{j}"], lengths[f"haar_tree_{j}"] = tree, levels[j].num_nodes
     for j in range(1, K + 1) if edges else ():
-        array, trees[j][Tree.EDGE], num_edges = _edges(forest, j, levels[j])
+        graph = forest.adjacency(j)
+        array, trees[j][Tree.EDGE], num_edges = _edges(graph, levels[j])
         arrays[f"haar_edges_{j}"], lengths[f"haar_edges_{j}"] = array, num_edges
+        if features is not None:
+            features = features.coarser(forest.parents[j - 1])
+            before = np.repeat(_starts(num_edges), num_edges)  # edges of the graphs before
+            arrays[f"haar_attr_{j}"] = features.of_edges(graph)
+            arrays[f"haar_reverse_{j}"] = (reversed_edges(graph) - before).astype(np.int32)[None]
+            lengths[f"haar_attr_{j}"] = lengths[f"haar_reverse_{j}"] = num_edges
     # PyG collates in this order. START is last: its rows alone say less about a missing level.
     arrays[START], lengths[START] = np.zeros((K + 2, G), np.int32), np.ones(G, np.int64)
     tensors = {key: torch.from_numpy(array) for key, array in arrays.items()}
@@ -114,9 +129,8 @@ def _fill_tree(
         tree_above[Tree.CHILD] = first - start[above.graph]
 
 
-def _edges(forest: Chain, j: int, level: _LevelNodes) -> tuple[Ints, Ints, Ints]:
+def _edges(graph: sparse.csr_array, level: _LevelNodes) -> tuple[Ints, Ints, Ints]:
     """Return `haar_edges_j`, the first edge of each node, and the number of edges per graph."""
-    graph = forest.adjacency(j)
     row = entry_rows(graph)
     first = level.start[level.graph[row]]
     edges = np.stack([row - first, graph.indices - first, *weight_bits(graph.data)])

@@ -7,6 +7,9 @@ has the tree alone, no bases. For the chains of G graphs with levels 0..K its ke
     haar_tree_j     (9, N_j)  one number per node of level j; `Tree` lists the rows
     haar_edges_j    (4, E_j)  the coarse graph of level j >= 1, without self-loops: rows, columns,
                               and the bits of the weights, in float64 and in float32
+    haar_attr_j     (C+1, E_j) features of these edges, see `haarpool.haar.edge_features`; the last
+                              row is the number of edges of the input graph. Not in all data
+    haar_reverse_j  (1, E_j)  beside them, for each edge (p, q) the edge (q, p)
     haar_modes_j    (H, N_j)  for EigenPool, see `haarpool.chains.modes`
 
 A batch is a concatenation along the last dimension, see `haarpool.haar.joining`. So PyG's
@@ -30,7 +33,7 @@ from haarpool.chains.chain import Chain
 from haarpool.errors import HaarPoolError
 
 START = "haar_start"
-_KINDS = ("tree", "edges", "modes")
+_KINDS = ("tree", "edges", "attr", "reverse", "modes")
 TensorDict = dict[str, Tensor]
 
 
@@ -188,6 +191,20 @@ class ChainTensors:
         edges = self._read("edges", level)
         # Views: nothing is copied.
         return edges.view(dtype)[2] if dtype == torch.float64 else edges.view(torch.float32)[3, ::2]
+
+    def coarse_features(self, level: int, dtype: torch.dtype) -> Tensor | None:
+        """Return (E_j, C+1) the features of the edges of the coarse graph, if the data has them.
+
+        The last column is the number of edges of the input graph that run from the first cluster to
+        the second. Without any, the features are 0.
+        """
+        key = f"haar_attr_{level}"
+        return self.tensors[key].T.to(dtype) if key in self.tensors else None
+
+    def reversed_edges(self, level: int) -> Tensor | None:
+        """Return (E_j,) for each edge (p, q) the edge (q, p), if edges have features."""
+        key = f"haar_reverse_{level}"
+        return self.tensors[key][0] if key in self.tensors else None
 
     def _read(self, kind: str, level: int) -> Tensor:
         try:

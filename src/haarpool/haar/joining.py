@@ -48,6 +48,8 @@ def counted(key: str, num_levels: int) -> tuple[str | None, ...]:
         return tuple(nodes)
     if kind == "edges":
         return nodes[j], nodes[j], None, None
+    if kind == "reverse":
+        return (f"haar_edges_{j}",)
     if kind != "tree":
         return ()
     rows = {

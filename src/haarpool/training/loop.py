@@ -161,8 +161,9 @@ class Trainer:
         if self._hidden is None:
             return y
         missing = math.nan if y.is_floating_point() else MISSING
-        filler = len(y) - len(self._hidden)  # nodes that fill up a padded minibatch
-        hidden = at_nodes(torch.nn.functional.pad(self._hidden, (0, filler), value=True), batch)
+        # A padded minibatch has more nodes, which have no label either.
+        hidden = torch.nn.functional.pad(self._hidden, (0, len(y) - len(self._hidden)), value=True)
+        hidden = at_nodes(hidden, batch)
         return y.masked_fill(hidden.view(-1, *[1] * (y.ndim - 1)), missing)
 
     def _on_device(self, weights: Floats) -> Tensor:

@@ -21,10 +21,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from haarpool._types import Ints
-from haarpool.data import ORIGINAL_INDEX
 from haarpool.haar.building import weight_bits
 from haarpool.haar.chain_tensors import START, TensorDict, Tree, is_chain_key, kind_and_level
 from haarpool.haar.joining import DIMENSION, JoinedTensors, counted
+from haarpool.haar.node_order import ORIGINAL_INDEX
 from haarpool.nn.layers.neighbours import BY_SOURCE, STARTS
 from haarpool.tasks import MISSING
 
@@ -229,7 +229,7 @@ class Minibatches:
             filler = _padding_tree(part, counts.padding, num_edges)
         elif key == STARTS:
             filler = _first_edges(part, counts.padding).int().expand(2, -1)
-        elif key == BY_SOURCE:
+        elif key == BY_SOURCE or kind == "reverse":  # of self-loops
             filler = part.position.int()
         elif key == ORIGINAL_INDEX:
             filler = part.position

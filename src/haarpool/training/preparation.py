@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from haarpool._progress import ProgressOption
@@ -15,6 +16,7 @@ from haarpool._types import Ints
 from haarpool.chains.chain import Chain
 from haarpool.chains.dataset_chains import precompute
 from haarpool.chains.recipe import with_options
+from haarpool.chains.tree_order import inverse
 from haarpool.data import AddHaarChain
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
@@ -110,15 +112,19 @@ def prepare_minibatches(
     state, renumbers = sha256(), is_allowed(network, largest)
 
     def parts() -> Iterator[JoinedTensors]:
-        orders, first = list[Ints](), 0
+        orders = list[Ints]()
+        first = first_node = 0
         for forest in chains.forests():
             for parent in forest.parents if summarize else ():
                 state.update(parent.tobytes())
+            last = first + forest.sizes[-1]  # graphs of this block
+            edges = _edges_of(graphs, joined, first, last) if transform.edge_attr else None
             if renumbers:
                 forest, order = in_tree_order(forest)
-                orders.append(first + order)
-                first += len(order)
-            yield transform.join(forest)
+                orders.append(first_node + order)
+                edges = None if edges is None else (inverse(order)[edges[0]], edges[1])
+            yield transform.join(forest, *(edges or ()))
+            first, first_node = last, first_node + forest.sizes[0]
         if orders:
             yield renumber(joined, np.concatenate(orders), of_nodes=network.task.of_nodes)
         else:
@@ -130,6 +136,16 @@ def prepare_minibatches(
     sizes = graphs.structure.sizes
     example = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
     return prepared, ChainSummary(state.hexdigest(), example, chains[example])
+
+
+def _edges_of(
+    graphs: Graphs, joined: JoinedTensors, first: int, last: int
+) -> tuple[Ints, NDArray[Any] | None]:
+    """Return the edges of some consecutive graphs, with nodes numbered from 0, and features."""
+    part = slice(*graphs.edge_start[[first, last]])
+    features = joined.tensors.get("edge_attr")
+    edges = graphs.edges[:, part] - graphs.start[first]
+    return edges, None if features is None else features[part].numpy()
 
 
 def choose_threads(network: Network, graphs: Graphs, batch_size: int, threads: int = 0) -> int:

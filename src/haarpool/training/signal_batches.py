@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from haarpool._types import Ints
-from haarpool.data import ORIGINAL_INDEX
 from haarpool.haar.chain_tensors import TensorDict
 from haarpool.haar.joining import JoinedTensors
+from haarpool.haar.node_order import ORIGINAL_INDEX
 from haarpool.training.minibatches import MAX_ROWS, Minibatches
 
 

@@ -17,8 +17,8 @@ from haarpool._types import Ints
 from haarpool.chains.adjacency import entry_rows
 from haarpool.chains.chain import Chain
 from haarpool.chains.tree_order import Reordered, inverse
-from haarpool.data import ORIGINAL_INDEX
 from haarpool.haar.joining import JoinedTensors
+from haarpool.haar.node_order import ORIGINAL_INDEX
 from haarpool.nn import Network
 
 MIN_NODES = 2**16  # of the largest graph; smaller ones fit a cache

@@ -50,7 +50,9 @@ BAD_CALLS = {
     "readout: rows": (lambda: HaarReadout()(X1, BATCH), ROWS),
     "conv: rows": (lambda: HaarConv(2, 2, 2)(X1, BATCH), ROWS),
     "pool: one dimension": (lambda: HaarPooling(0)(X0[:, 0], BATCH), f"shape ({N[0]},)"),
-    "pool: three dimensions": (lambda: HaarPooling(0)(X0[None], BATCH), f"shape (1, {N[0]}, 2)"),
+    "pool: four dimensions": (
+        lambda: HaarPooling(0)(X0[None, None], BATCH), f"shape (1, 1, {N[0]}, 2)",
+    ),
     "readout: one dimension": (lambda: HaarReadout()(X0[:, 0], BATCH), ROWS),
     "conv: one dimension": (lambda: HaarConv(2, 2, 2)(X0[:, 0], BATCH), ROWS),
     "unpool: one dimension": (lambda: HaarUnpooling(0)(X1[:, 0], BATCH), "a signal"),

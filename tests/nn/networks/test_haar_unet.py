@@ -17,6 +17,7 @@ KINDS = {
     "any levels": {"levels": None, "shared": True},
     "flat": {"levels": 0, "depth": 3},
     "virtual node": {"levels": 2, "virtual_node": True},
+    "no coarse edges": {"levels": 3, "coarse_edges": False},
 }
 kinds = pytest.mark.parametrize("kind", KINDS)
 
@@ -29,7 +30,8 @@ def graphs(sizes=SIZES, levels=3, **parameters):
         graph.edge_attr = torch.randn(graph.edge_index.shape[1], EDGES).double()
         graph.x, graph.edge_weight = graph.x.double(), graph.edge_weight.double()
         made.append(graph)
-    return [AddHaarChain(levels, top=None, method="matching", **parameters)(g) for g in made]
+    parameters = {"top": None, "method": "matching", "edge_attr": "mean"} | parameters
+    return [AddHaarChain(levels, **parameters)(g) for g in made]
 
 
 def net(kind="levels", **options):
@@ -51,6 +53,15 @@ def by_hand(model, data):
         matrix = torch.zeros(chain.size(level), chain.size(level)).double()
         return matrix.index_put((target, source), weight)
 
+    def coarse_edges(level):
+        edges, features = chain.coarse_graph(level, torch.float64)[0], data[f"haar_attr_{level}"].T
+        columns = torch.zeros(len(features), EDGES + 1).double()
+        for e, (*means, number) in enumerate(features):
+            if number > 0:
+                columns[e, :EDGES] = model.standardize_edges(torch.stack(means)[None])[0]
+                columns[e, EDGES] = torch.log(1 + number)
+        return edges, columns
+
     def mean(matrix, x):
         total = matrix.abs().sum(1, keepdim=True)
         return torch.where(total > 0, matrix @ x / total.clamp(min=1e-30), 0)
@@ -59,8 +70,11 @@ def by_hand(model, data):
         matrix, h = dense(level), convolution.norm(x)
         parts = [h, mean(matrix, h), mean((matrix != 0).double(), h)]
         if convolution.edge is not None:
-            source, target = data.edge_index
-            messages = (h[source] + convolution.edge(data.edge_attr)).relu()
+            (source, target), features = data.edge_index, data.edge_attr
+            features = model.standardize_edges(features)
+            if level > 0:
+                (source, target), features = coarse_edges(level)
+            messages = (h[source] + convolution.edge(features)).relu()
             total = torch.zeros_like(h).index_add(0, target, messages)
             degree = torch.bincount(target, minlength=len(h))[:, None]
             parts.append(total / degree.clamp(min=1))
@@ -83,9 +97,78 @@ def by_hand(model, data):
 
 
 @pytest.mark.parametrize("measure", ["mass", "children"])
-def test_formula(measure):
-    data, model = graphs([20], measure=measure)[0], net()
-    torch.testing.assert_close(model(data), by_hand(model, data))
+@pytest.mark.parametrize("kind", ["levels", "no coarse edges"])
+def test_formula(measure, kind):
+    data, model = graphs([20], measure=measure)[0], net(kind, standardize_edges=[1])
+    model.fit_inputs([data])
+    assert_same_as_by_hand(model, data)
+
+
+def assert_same_as_by_hand(model, data):
+    """Outputs and gradients of all weights and of x."""
+    weights = list(model.parameters())
+    x = data.x.clone().requires_grad_()
+    data = data.clone()
+    data.x = x
+    results = [
+        (output, *torch.autograd.grad(output.square().sum(), [x, *weights]))
+        for output in (model(data), by_hand(model, data))
+    ]
+    for one, two in zip(*results, strict=True):
+        torch.testing.assert_close(one, two)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "max", "min"])
+def test_coarse_edges_with_a_direction(reduction):
+    """An edge has other features in each direction, and some are in one direction only."""
+    (data,), model = graphs([30]), net(standardize_edges=[0, 1])
+    kept = torch.rand(data.num_edges) < 0.5
+    plain = {k: v for k, v in data.to_dict().items() if not k.startswith("haar")}
+    plain["edge_weight"] = torch.ones_like(data.edge_weight)
+    chain = AddHaarChain(3, top=None, method="matching").build(data)
+    plain |= {key: plain[key][..., kept] for key in ("edge_index", "edge_weight")}
+    directed = Data(**plain | {"edge_attr": data.edge_attr[kept]})
+    made = AddHaarChain(chain=lambda data: chain, edge_attr=reduction)(directed)
+    number = made.haar_attr_1[-1]
+    assert (number == 0).any()
+    assert (number != number[made.haar_reverse_1[0]]).any()
+    model.fit_inputs([made])
+    assert_same_as_by_hand(model, made)
+    store = Minibatches.of([made, made])
+    torch.testing.assert_close(model(store.take([0, 1])), torch.cat([model(made)] * 2))
+
+
+def test_the_transform_of_a_network_adds_what_it_reads():
+    assert net().transform().edge_attr == "mean"
+    assert net().transform(edge_attr="max", seed=1).edge_attr == "max"
+    assert net().transform(chain=lambda data: None).edge_attr == "mean"
+    for model in (net(edge_channels=0), net("no coarse edges")):
+        assert model.transform().edge_attr is None
+    assert net("flat").transform() is None
+    plain = graphs([20], edge_attr=None)[0]
+    with pytest.raises(HaarPoolError, match=r"data without haar_attr_1; add .*edge_attr='mean'"):
+        net()(plain)
+    with pytest.raises(HaarPoolError, match="with 1 features and their number, got 3 rows"):
+        net(edge_channels=1)({**graphs([20])[0].tensors, "edge_attr": plain.edge_attr[:, :1]})
+    assert net("no coarse edges")(plain).shape == (20, 2)
+
+
+def test_features_of_coarse_edges_change_the_output():
+    data, model = graphs([20])[0], net()
+    before = model(data)
+    for level in (1, 2):
+        changed = data.clone()
+        changed[f"haar_attr_{level}"] = -changed[f"haar_attr_{level}"].abs()
+        changed[f"haar_attr_{level}"][-1] *= -1
+        assert not torch.allclose(model(changed), before)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_large_numbers_of_edges_in_short_types(dtype):
+    data, model = graphs([20])[0], net().to(dtype)
+    data.x = data.x.to(dtype)
+    data.haar_attr_1[-1] = 1e6
+    assert model(data).isfinite().all()
 
 
 @kinds
@@ -122,7 +205,9 @@ def test_numbering_does_not_matter(kind):
     other = Data(**plain | {"x": graph.x[order], "edge_index": position[graph.edge_index]})
 
     def with_parents(parents):
-        return AddHaarChain(chain=lambda data: Chain.from_parents(parents, adjacency=data))
+        return AddHaarChain(
+            chain=lambda data: Chain.from_parents(parents, adjacency=data), edge_attr="sum"
+        )
 
     expected = model(with_parents(chain.parents)(Data(**plain)))[order]
     torch.testing.assert_close(model(with_parents(parents)(other)), expected)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.data.datapipes import functional_transform
 
+from haarpool._types import Ints
 from haarpool._validate import whole_number
 from haarpool.chains.chain import Chain
 from haarpool.chains.modes import checked_modes, cluster_modes
@@ -63,13 +65,11 @@ class AddEigenModes(AddHaarChain):
             result[f"haar_modes_{j}"] = torch.from_numpy(modes)
         return result
 
-    def join(self, forest: Chain) -> JoinedTensors:
-        """Build the tensors of many graphs at once.
-
-        Args:
-            forest: Their chains, see `AddHaarChain.join`.
-        """
-        result = super().join(forest)
+    def join(
+        self, forest: Chain, edges: Ints | None = None, edge_attr: NDArray[Any] | None = None
+    ) -> JoinedTensors:
+        """Build the tensors of many graphs at once, see `AddHaarChain.join`."""
+        result = super().join(forest, edges, edge_attr)
         for j in range(forest.num_levels - 1):
             modes = torch.from_numpy(cluster_modes(forest, j, self.num_modes))
             result.tensors[f"haar_modes_{j}"] = modes
@@ -152,7 +152,9 @@ class EigenPooling(torch.nn.Module):
         signal = widened(x)
         products = (modes.T.to(signal.dtype)[:, :, None] * signal[:, None, :]).flatten(1)
         pooled = sum_members(chain, products, self.level).to(x.dtype)
-        return PoolingOutput(pooled, *chain.coarse_graph(self.level + 1, x.dtype))
+        graph = chain.coarse_graph(self.level + 1, x.dtype)
+        features = chain.coarse_features(self.level + 1, x.dtype)
+        return PoolingOutput(pooled, *graph, edge_attr=features)
 
     def _modes(self, chain: ChainTensors) -> Tensor:
         """Return the first H modes of the data, (H, N_j)."""

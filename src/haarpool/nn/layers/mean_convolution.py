@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch.nn import LayerNorm, Linear
+from torch.nn.functional import linear
 
 from haarpool.nn.layers.state import LayerState
 
@@ -17,7 +18,8 @@ class MeanEdges:
 
     Args:
         state: The graphs of the level.
-        edge_attr: (E, edge_channels) features of the edges, or `None`.
+        edge_attr: (E, edge_channels) features of the edges, or `None`; on a coarse level those of
+            the incoming edges, see `Neighbours`.
     """
 
     def __init__(self, state: LayerState, edge_attr: Tensor | None = None) -> None:
@@ -26,16 +28,21 @@ class MeanEdges:
         self.plain = edges.unweighted().averaging(state.x)
         self.weighted = None if edges.edge_weight is None else edges.averaging(state.x)
 
-    def means(self, x: Tensor) -> list[Tensor]:
-        """Return the means over the neighbours of each node, by weight and plain.
+    def add_means(self, total: Tensor, x: Tensor, weighted: Tensor, plain: Tensor) -> Tensor:
+        """Return total + W_w m_w + W_p m_p, with the means m over neighbours by weight and plain.
 
         Args:
-            x: (N, S, d) S signals.
+            total: (N * S, width) rows.
+            x: (N, S, width) S signals.
+            weighted: (width, width) W_w.
+            plain: (width, width) W_p.
         """
-        plain = self.plain.sum(x.flatten(1)).view_as(x)
+        rows = x.flatten(1)
         if self.weighted is None:  # all weights are equal
-            return [plain, plain]
-        return [self.weighted.sum(x.flatten(1)).view_as(x), plain]
+            plain = weighted + plain
+        else:
+            total = torch.addmm(total, self.weighted.sum(rows).view(total.shape), weighted.T)
+        return torch.addmm(total, self.plain.sum(rows).view(total.shape), plain.T)
 
     def mean_messages(self, x: Tensor, edge: Linear) -> Tensor:
         """Return the mean of relu(x_u + W e_uv) over the neighbours u of each node v."""
@@ -70,12 +77,15 @@ class MeanConvolution(torch.nn.Module):
 
     def forward(self, x: Tensor, edges: MeanEdges) -> Tensor:
         """Convolve S signals x (N, S, width)."""
-        h = self.norm(x)
-        parts = [h, *edges.means(h)]
+        h, width = self.norm(x), x.shape[-1]
+        # One product after the other: rows side by side would take three times the memory.
+        own, weighted, plain, *of_edges = torch.split(self.first.weight, width, 1)
+        total = linear(h.flatten(0, 1), own, self.first.bias)
+        total = edges.add_means(total, h, weighted, plain)
         if self.edge is not None:
-            parts.append(edges.mean_messages(h, self.edge))
-        hidden = self.first(torch.cat(parts, -1)).relu()
-        result: Tensor = x + self.second(hidden)
+            messages = edges.mean_messages(h, self.edge)
+            total = torch.addmm(total, messages.view(total.shape), of_edges[0].T)
+        result: Tensor = x + self.second(total.relu()).view(x.shape)
         return result
 
 

@@ -25,25 +25,25 @@ BY_SOURCE = "neighbour_order"  # (E,) the edges sorted by their source
 class Neighbours(NamedTuple):
     """Lists of neighbours.
 
+    Messages are in the order of the incoming edges, list by list.
+
     Attributes:
         incoming: For each node the sources of its incoming edges.
         outgoing: For each node the targets of its outgoing edges, the transpose.
-        by_source: (E,) the edges sorted by their source, or `None` for coarse graphs.
+        by_source: (E,) the edges sorted by their source, or `None` if it is not known.
+        target_row: The row of `edge_index` with the node to whose list of incoming edges an edge
+            belongs. It is 0 for coarse graphs: they are symmetric and sorted by their first row.
     """
 
     incoming: Rows
     outgoing: Rows
     by_source: Tensor | None = None
-
-    @property
-    def target_row(self) -> int:
-        """The row of `edge_index` with the node to whose list of incoming edges an edge belongs."""
-        return 0 if self.by_source is None else 1  # coarse graphs are symmetric
+    target_row: int = 1
 
     def unweighted(self) -> Neighbours:
         """Return the lists without weights."""
         incoming, outgoing = (rows._replace(weight=None) for rows in self[:2])
-        return Neighbours(incoming, outgoing, self.by_source)
+        return self._replace(incoming=incoming, outgoing=outgoing)
 
     def scaled(self, factor: Tensor, target: Tensor) -> Neighbours:
         """Return the lists with weights multiplied by a factor (N,) of the target of each edge.
@@ -78,22 +78,26 @@ class Neighbours(NamedTuple):
 
     @classmethod
     def of_level(cls, chain: ChainTensors, level: int, edges: Tensor, weight: Tensor) -> Neighbours:
-        """Return the lists of the coarse graphs of a level >= 1, which are symmetric."""
+        """Return the lists of the coarse graphs of a level >= 1, which are symmetric.
+
+        The incoming edge (q, p) stands in the place of the edge (p, q): so the edges with source q
+        are the reversed ones of the list of q.
+        """
         rows = Rows(edges[1], chain.trees[level][Tree.EDGE], weight.contiguous())
-        return cls(rows, rows)
+        return cls(rows, rows, chain.reversed_edges(level), target_row=0)
 
     def sum(self, x: Tensor) -> Tensor:
         """Return the weighted sum of x over the incoming edges of each node."""
         return gather_sum(x, self.incoming, self.outgoing)
 
     def at_source(self, x: Tensor) -> Tensor:
-        """Return (E, d) the features of the source of each edge."""
+        """Return (E, d) the features of the source of each incoming edge."""
         assert self.by_source is not None
         source = Rows(self.incoming.row)
         return gather_sum(x, source, Rows(self.by_source, self.outgoing.start))
 
     def sum_messages(self, messages: Tensor, target: Tensor) -> Tensor:
-        """Return (N, d) the weighted sum of messages (E, d), by the target (E,) of each edge."""
+        """Return (N, d) the weighted sum of messages (E, d), by the target (E,) of each one."""
         rows = self.incoming
         edges = torch.arange(messages.shape[0], device=messages.device, dtype=rows.row.dtype)
         return gather_sum(messages, rows._replace(row=edges), Rows(target, None, rows.weight))

@@ -92,7 +92,9 @@ class HaarPooling(torch.nn.Module):
         if self.details == "energy":
             rest = detail_part(widened(x), chain, level)[1]  # squares of float16 could overflow
             details = sum_members(chain, rest.square(), level)
-        return PoolingOutput(z, *chain.coarse_graph(level + 1, x.dtype), details)
+        graph = chain.coarse_graph(level + 1, x.dtype)
+        features = chain.coarse_features(level + 1, x.dtype)
+        return PoolingOutput(z, *graph, details, edge_attr=features)
 
     def __repr__(self) -> str:
         details = f", details={self.details!r}" * (self.details is not None)

@@ -19,6 +19,8 @@ class PoolingOutput(NamedTuple):
             added in training, such as those of `DiffPool`; otherwise `None`.
         num_clusters: Clusters of each graph, if all graphs have as many and each edge is there at
             most once; otherwise `None`.
+        edge_attr: (F, C+1) features of these edges and, as the last column, their number, if the
+            data is of `AddHaarChain(edge_attr=...)`; otherwise `None`.
     """
 
     x: Tensor
@@ -27,3 +29,4 @@ class PoolingOutput(NamedTuple):
     batch: Tensor
     details: Tensor | None = None
     num_clusters: int | None = None
+    edge_attr: Tensor | None = None

@@ -75,9 +75,10 @@ class Edges(NamedTuple):
 
     def sum_messages(self, messages: Tensor, num_nodes: int) -> Tensor:
         """Return (N, d) the weighted sum of messages (E, d) over the incoming edges."""
-        target = self.edge_index[1]
         if isinstance(self.neighbours, Neighbours):
+            target = self.edge_index[self.neighbours.target_row]
             return self.neighbours.sum_messages(messages, target)
+        target = self.edge_index[1]
         if self.edge_weight is not None:
             messages = self.edge_weight[:, None] * messages
         summed: Tensor = scatter(messages, target, 0, num_nodes, "sum")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 from torch.nn import LayerNorm, Linear, ModuleList
 from torch.nn.functional import dropout
+from torch_geometric.transforms import BaseTransform
 
 from haarpool._types import Domain
 from haarpool._validate import real_number
@@ -44,6 +46,8 @@ class HaarUNet(Network):
             chain of the data; then `shared` is needed.
         shared: Whether all coarse levels have the same weights.
         virtual_node: Whether an exchange with the mean of all nodes follows each convolution.
+        coarse_edges: Whether convolutions on coarse graphs read the features of coarse edges, see
+            `AddHaarChain(edge_attr=...)`; without `edge_channels` there are none.
         domain: `None` or "vertex": a convolution needs rows that are nodes.
         dropout: Dropout probability in [0, 1) before the output, for tasks with classes.
         task: Name of a task of nodes, as in `haarpool.tasks.task_names()`; it selects `loss`.
@@ -59,6 +63,9 @@ class HaarUNet(Network):
         >>> model = HaarUNet(in_channels=3, out_channels=1, levels=6)
         >>> model.transform()
         AddHaarChain(num_levels=6, top=None, method='matching', measure='mass')
+        >>> HaarUNet(in_channels=3, out_channels=1, edge_channels=2, levels=6).transform(ratio=0.4)
+        AddHaarChain(num_levels=6, ratio=0.4, top=None, method='matching', measure='mass',
+                     edge_attr='mean')
     """
 
     reads_edges = has_static_shapes = ignores_numbering = True
@@ -74,6 +81,7 @@ class HaarUNet(Network):
         levels: int | None = None,
         shared: bool = False,
         virtual_node: bool = False,
+        coarse_edges: bool = True,
         domain: Domain | None = None,
         dropout: float = 0.0,
         task: str = "node_regression",
@@ -81,7 +89,7 @@ class HaarUNet(Network):
         standardize_edges: Sequence[int] = (),
     ) -> None:
         super().__init__(
-            HaarUNetArchitecture(width, depth, levels, shared, virtual_node),
+            HaarUNetArchitecture(width, depth, levels, shared, virtual_node, coarse_edges),
             in_channels,
             out_channels,
             edge_channels=edge_channels,
@@ -107,7 +115,9 @@ class HaarUNet(Network):
         num_down = num_up + 1
         if shared:
             num_down, num_up = min(num_down, 2), min(num_up, 2)
-        channels = [self.edge_channels] + [0] * num_down  # of edges, on each level
+        self.reads_coarse_edges = bool(coarse_edges and self.edge_channels and num_up)
+        coarse_channels = (self.edge_channels + 1) * self.reads_coarse_edges
+        channels = [self.edge_channels] + [coarse_channels] * num_down  # of edges, on each level
         self.down, self.up = (
             ModuleList(
                 ModuleList(MeanConvolution(width, channels[j]) for _ in range(depth))
@@ -132,47 +142,88 @@ class HaarUNet(Network):
         self.check(data)
         x = self.standardize(data["x"])
         has_signals = x.ndim == 3
-        # Nodes first: so one pass over the edges serves all signals.
+        # Nodes first: then one pass over the edges serves all signals.
         x = self.embedding(x.movedim(0, 1) if has_signals else x[:, None])
-        state = LayerState.of_input(x.flatten(1), data, padded=padded)
-        levels = [MeanEdges(state, self._edge_features(data, x))]
+        graphs = LayerState.of_input(x.flatten(1), data, padded=padded)
+        levels = [_Level(graphs, MeanEdges(graphs, self._edge_features(data, x)))]
+        signals = [self._convolve(self.down, 0, x, levels[0], data)]
         chain = chains_of(data, self.arch.num_levels) if self.up else None
-        num_levels = 0 if chain is None else self._num_levels(chain)
-        states, signals = [state], [self._convolve(self.down, 0, x, levels[0], state, data)]
-        for j in range(num_levels):
+        for j in range(self._num_levels(chain)):
             assert chain is not None
-            x = signals[-1]
-            rows = analysis(chain, x.flatten(1), j, skip=True, single=True)
-            state = coarse_state(states[-1], chain, j + 1, rows)
-            edges = MeanEdges(state)
+            rows = analysis(chain, signals[j].flatten(1), j, skip=True, single=True)
+            graphs = coarse_state(graphs, chain, j + 1, rows)
+            features = self._coarse_edge_features(chain, j + 1, x)
+            levels.append(_Level(graphs, MeanEdges(graphs, features)))
             x = rows.view(-1, *x.shape[1:])
-            states.append(state)
-            levels.append(edges)
-            signals.append(self._convolve(self.down, j + 1, x, edges, state, data))
+            signals.append(self._convolve(self.down, j + 1, x, levels[-1], data))
         x = signals.pop()
-        for j in reversed(range(num_levels)):
+        while signals:
             assert chain is not None
+            j = len(signals) - 1
             correction = _of_level(self.corrections, j)(x).flatten(1)
             correction = synthesis(chain, correction, j, skip=True, single=True)
-            x = signals.pop()
-            x = x + correction.view_as(x)
-            x = self._convolve(self.up, j, x, levels[j], states[j], data)
+            x = signals.pop() + correction.view(-1, *x.shape[1:])
+            x = self._convolve(self.up, j, x, levels[j], data)
         result: Tensor = self.output(dropout(self.norm(x), self.dropout, self.training))
         return result.movedim(1, 0) if has_signals else result[:, 0]
 
-    def _num_levels(self, chain: ChainTensors) -> int:
-        given = self.arch.levels_of(1) is None
-        return self.arch.num_levels if given else chain.num_levels
+    def check(self, data: Any) -> None:
+        """Raise an error unless the data has all tensors that this network reads."""
+        super().check(data)
+        for j in range(1, self.arch.num_levels + 1) if self.reads_coarse_edges else ():
+            key = f"haar_attr_{j}"
+            rows = len(data[key]) if key in data else 0
+            if rows != self.edge_channels + 1:
+                raise HaarPoolError(
+                    f"coarse edges with {self.edge_channels} features and their number",
+                    f"{rows} rows {key}" if rows else f"data without {key}",
+                    f"{self._remedy()}, or pass coarse_edges=False to the network",
+                )
+
+    def _add_chain(self, **parameters: Any) -> BaseTransform:
+        if self.reads_coarse_edges:
+            parameters = {"edge_attr": "mean", **parameters}
+        return super()._add_chain(**parameters)
+
+    def _coarse_edge_features(self, chain: ChainTensors, level: int, like: Tensor) -> Tensor | None:
+        """Return (E_j, edge_channels + 1) features of the incoming edges of a level, or `None`.
+
+        They are standardised as those of the input graph. Edges without edges of the input graph
+        keep the features 0.
+        """
+        if not self.reads_coarse_edges:
+            return None
+        wide = torch.promote_types(like.dtype, torch.float32)  # numbers could overflow
+        both, reverse = chain.coarse_features(level, wide), chain.reversed_edges(level)
+        assert both is not None
+        assert reverse is not None
+        features, number = both.index_select(0, reverse).tensor_split([-1], dim=1)
+        features = self.standardize_edges(features.to(like.dtype))
+        features = torch.where(number > 0, features, 0)
+        return torch.cat([features, number.log1p().to(like.dtype)], 1)
+
+    def _num_levels(self, chain: ChainTensors | None) -> int:
+        """Return the number of poolings: that of the chain, if it is not given."""
+        if chain is None:
+            return 0
+        is_given = self.arch.levels_of(1) is None
+        return self.arch.num_levels if is_given else chain.num_levels
 
     def _convolve(
-        self, weights: ModuleList, level: int, x: Tensor, edges: MeanEdges,
-        state: LayerState, data: Tensors,
-    ) -> Tensor:  # fmt: skip
-        for convolution in _of_level(weights, level):
-            x = convolution(x, edges)
+        self, weights: ModuleList, j: int, x: Tensor, level: _Level, data: Tensors
+    ) -> Tensor:
+        for convolution in _of_level(weights, j):
+            x = convolution(x, level.edges)
             if self.virtual is not None:
-                x = self.virtual(x, state, num_graphs(data))
+                x = self.virtual(x, level.graphs, num_graphs(data))
         return x
+
+
+class _Level(NamedTuple):
+    """The graphs of a level, and the means over neighbours on them."""
+
+    graphs: LayerState
+    edges: MeanEdges
 
 
 def _of_level(weights: ModuleList, level: int) -> Any:

@@ -26,6 +26,8 @@ class HaarUNetArchitecture(SizedArchitecture):
             any size.
         virtual_node: Whether each convolution is followed by an exchange with the mean of all
             nodes, as a control: it reaches everywhere, without levels.
+        coarse_edges: Whether convolutions on coarse graphs read features of coarse edges, where
+            those on the input graph read features of edges.
 
     Example:
         >>> arch = HaarUNetArchitecture.parse("haarunet:levels=3,shared=true")
@@ -39,6 +41,7 @@ class HaarUNetArchitecture(SizedArchitecture):
     levels: int | None = None
     shared: bool = False
     virtual_node: bool = False
+    coarse_edges: bool = True
     network: ClassVar[str] = "HaarUNet"
     limits: ClassVar[dict[str, tuple[int, int]]] = {"depth": (1, 64), "levels": (0, 64)}
     example: ClassVar[str] = "width=128,levels=8"

@@ -21,6 +21,7 @@ from haarpool.errors import HaarPoolError
 from haarpool.tasks import find_task
 
 ARRAYS = ("edge_index", "edge_weight", "edge_attr", "x", "y", "pos", *MASKS.values())
+MAX_TARGETS = 20  # of graphs with as many nodes; more are labels of nodes
 EXPECTED = "a list of PyG Data, written by torch.save"
 
 
@@ -78,8 +79,9 @@ def from_data_list(
         graphs: Graphs with the same attributes. `y` is a whole number (a class), or one or several
             real numbers (values; a few different whole numbers are classes in any dtype), or
             several zeros and ones (targets with two classes each); a graph without `y`, or with
-            NaN, has no label. If `y` has a row for each node of its graph, nodes have labels. One
-            graph may have S signals: `x` (S, N, d), `y` (S, N) or (S, N, T). `pos` is kept if all
+            NaN, has no label. If `y` has a row per node of its graph, nodes have labels, unless
+            all graphs have the same small number of nodes; then `task` decides. One graph may have
+            S signals: `x` (S, N, d), `y` (S, N) or (S, N, T). `pos` is kept if all
             graphs have it with as many columns.
         name: Name of the dataset.
         task: The task, as in `read_graphs`.
@@ -150,37 +152,38 @@ def _single_graph(data: Any, name: str, task: str | None, *, labels: bool) -> Gr
 
 
 def _has_node_labels(graphs: Sequence[Any], task: str | None) -> bool:
-    """Return whether labels belong to nodes: each y has as many entries as the graph has nodes."""
+    """Return whether labels belong to nodes: each y has as many rows as the graph has nodes.
+
+    Of graphs with the same small number of nodes, as many labels may also be targets of the graph.
+    """
     if task is not None:
         return find_task(task).of_nodes
-    shapes = [(data.num_nodes, np.shape(y)) for data in graphs if (y := data.y) is not None]
-    is_per_node = bool(shapes) and all(y and y[0] == nodes for nodes, y in shapes)
-    return is_per_node and any(nodes > 1 for nodes, _ in shapes)
+    labels = [(data.num_nodes, np.shape(data.y)) for data in graphs if _has_y(data)]
+    if not labels or any(not shape or shape[0] != nodes for nodes, shape in labels):
+        return False
+    sizes = {nodes for nodes, _ in labels}
+    several_rows = any(len(shape) > 1 for _, shape in labels) and sizes != {1}
+    return several_rows or len(sizes) > 1 or len(graphs) == 1 or max(sizes) > MAX_TARGETS
+
+
+def _has_y(data: Any) -> bool:
+    return getattr(data, "y", None) is not None
 
 
 def _node_targets(graphs: Sequence[Any], task: str | None, sizes: Sequence[int]) -> dict[str, Any]:
     """Return the fields of `Graphs` about labels of nodes; a graph without y has none."""
-    labels = [
-        None if one.y is None else as_array(one.y, f"y of graph {g}")
-        for g, one in enumerate(graphs)
-    ]
-    width = max((y.shape[1] for y in labels if y is not None and y.ndim > 1), default=None)
-    rows: list[NDArray[Any]] = []
-    for g, (y, size) in enumerate(zip(labels, sizes, strict=True)):
-        shape = (size,) if width is None else (size, width)
-        if y is None:
-            y = np.full(shape, np.nan)
-        if y.shape != shape:
-            raise _wrong(
-                g, f"y of shape {shape}", f"shape {y.shape}", "give each node a label, or NaN"
-            )
-        rows.append(y)
-    values = np.concatenate(rows)
-    if any(y is None for y in labels) and all(
-        y.dtype.kind in "biu" for y in labels if y is not None
-    ):
-        values = np.array([None if v != v else int(v) for v in values.reshape(-1).tolist()], object)
-    return node_label_fields(values, task)
+    labels = {g: as_array(one.y, f"y of graph {g}") for g, one in enumerate(graphs) if _has_y(one)}
+    width = max((y.shape[1:] for y in labels.values()), default=())
+    for g, y in labels.items():
+        if y.shape != (sizes[g], *width):
+            expected = f"y of shape {(sizes[g], *width)}, a label or NaN per node"
+            raise _wrong(g, expected, f"shape {y.shape}", "use the same form in all graphs")
+    missing: Any = np.nan
+    if len(labels) < len(graphs) and all(y.dtype.kind in "biu" for y in labels.values()):
+        missing = None  # so that the others stay whole numbers
+    empty = (np.full((size, *width), missing) for size in sizes)
+    rows = [labels.get(g, one) for g, one in enumerate(empty)]
+    return node_label_fields(np.concatenate(rows), task)
 
 
 def _have(graphs: Sequence[Any], key: str) -> bool:

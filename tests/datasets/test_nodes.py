@@ -1,0 +1,202 @@
+"""Labels at nodes and signals on one graph: reading, splitting, and what is wrong with them."""
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from haarpool import load_dataset
+from haarpool.datasets import as_graphs, read_graphs
+from haarpool.datasets.nodes import graphs_of_arrays, with_node_labels
+from haarpool.datasets.splits import NodeSplit, Split, as_json, default_rule, hold_out, make_splits
+from haarpool.datasets.summary import summary
+from haarpool.tasks import find_task
+from helpers.errors import error_with
+from helpers.nodes import RING, graph_data, halves, heat, ring_edges, signal_data
+
+EDGES = ring_edges().numpy()
+
+
+def arrays(**changes):
+    x, y = heat()
+    return {"edge_index": EDGES, "x": x, "y": y[..., 0]} | changes
+
+
+def test_signals_share_a_graph():
+    graphs = as_graphs(signal_data(30, targets=2))
+    assert (len(graphs), graphs.signals, graphs.task) == (30, True, "node_regression")
+    assert graphs.edges.shape == (2, 2 * RING)
+    assert graphs.targets.shape == (30 * RING, 2)
+    assert graphs.structure.sizes.tolist() == [RING]
+    assert not graphs.structure.signals
+    assert graphs.batch.adjacency.shape == (RING, RING)
+    part = graphs.take(np.array([3, 1]))
+    np.testing.assert_array_equal(part.targets[:RING], graphs.targets[3 * RING : 4 * RING])
+    np.testing.assert_array_equal(part.columns["x"][RING:], graphs.columns["x"][RING : 2 * RING])
+    assert part.edges.shape == graphs.edges.shape
+    assert part.digest() != graphs.digest()
+    rows = summary(graphs)
+    assert (rows["graphs"], rows["signals"], rows["total nodes"]) == (1, 30, RING)
+
+
+def test_arrays_are_as_data(tmp_path):
+    data = signal_data(5)
+    mine = {key: value.numpy() for key, value in data.to_dict().items() if key != "num_nodes"}
+    np.savez(tmp_path / "a.npz", **mine)
+    torch.save(data, tmp_path / "a.pt")
+    one, two = (read_graphs(tmp_path / name) for name in ("a.npz", "a.pt"))
+    assert one.digest() == two.digest()
+    assert one.columns["x"].dtype == np.float64 or one.columns["x"].dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("y", "task", "shape"),
+    [
+        (np.arange(RING) % 3, "node_classification", (RING,)),
+        (np.arange(RING) % 2 == 0, "node_classification", (RING,)),
+        (np.array(["a", "b"] * 6), "node_classification", (RING,)),
+        (np.linspace(0, 1, RING), "node_regression", (RING, 1)),
+        (np.zeros((RING, 3)), "node_regression", (RING, 3)),
+        (np.arange(2 * RING).reshape(RING, 2), "node_regression", (RING, 2)),
+    ],
+)
+def test_the_task_follows_from_the_labels(y, task, shape):
+    graphs = graphs_of_arrays({"edge_index": EDGES, "x": np.ones((RING, 1)), "y": y}, "ring")
+    assert (graphs.task, graphs.targets.shape) == (task, shape)
+
+
+def test_the_shape_of_y_says_whose_labels_they_are():
+    edge = torch.tensor([[0, 1], [1, 0]])
+
+    def pair(y, nodes=2):
+        return Data(edge_index=edge, x=torch.ones(nodes, 1), y=y)
+
+    assert as_graphs(graph_data()).task == "node_regression"
+    assert as_graphs(graph_data(classes=True)).task == "node_classification"
+    assert as_graphs([pair(torch.rand(2)), pair(torch.rand(3), 3)]).task == "node_regression"
+    same_size = [pair(torch.rand(2)) for _ in range(4)]
+    assert as_graphs(same_size).task == "regression"  # two targets of each graph
+    assert as_graphs(same_size, "node_regression").targets.shape == (8, 1)
+    assert as_graphs([pair(torch.rand(2, 3))] * 4).targets.shape == (8, 3)
+    assert as_graphs([pair(torch.rand(1, 2))] * 4).targets.shape == (4, 2)
+    assert as_graphs([pair(torch.tensor([1]))] * 4).task == "classification"
+    assert as_graphs([pair(torch.rand(30), 30)] * 4).task == "node_regression"
+    some = [pair(torch.tensor([1, 0])), pair(None, 3), pair(torch.tensor([1, 0, 0]), 3)]
+    assert as_graphs(some).targets.tolist() == [1, 0, -1, -1, -1, 1, 0, 0]
+
+
+def test_splits_of_nodes():
+    graphs = as_graphs(halves())
+    assert default_rule(graphs) == "stratified"
+    for rule in ("nodes", "stratified", "random", "kfold:3"):
+        splits = make_splits(rule, graphs, 0, 2)
+        assert all(isinstance(split, NodeSplit) for split in splits)
+        for split in splits:
+            assert sorted(np.concatenate(split).tolist()) == list(range(60))
+            assert split.graphs(split.test).tolist() == [0]
+    even = make_splits("nodes", graphs)[0]
+    assert np.bincount(graphs.targets[even.test]).tolist() == [3, 3]
+    held = hold_out(graphs, 0.2)
+    assert (len(held.train), len(held.validation), len(held.test)) == (48, 12, 0)
+
+
+def test_masks_are_splits(tmp_path):
+    graphs = as_graphs(halves(masks=4))
+    assert default_rule(graphs) == "given"
+    splits = make_splits("given", graphs)
+    assert len(splits) == 4
+    mask = halves(masks=4).train_mask[:, 2].numpy()
+    assert splits[2].train.tolist() == np.flatnonzero(mask).tolist()
+    (tmp_path / "splits.json").write_text(as_json(splits))
+    again = make_splits(str(tmp_path / "splits.json"), graphs, 0, 4)
+    assert [one.digest() for one in again] == [one.digest() for one in splits]
+    assert hold_out(graphs, 0.5).train.tolist() == splits[0].train.tolist()
+
+
+def test_several_graphs_are_split_whole():
+    for data in (graph_data(), signal_data()):
+        (split,) = make_splits("random", graphs := as_graphs(data))
+        assert type(split) is Split
+        rows = split.rows(split.test, graphs)
+        assert len(rows) == graphs.sizes[split.test].sum()
+        graph, node = graphs.places(rows)
+        assert set(graph) == set(split.test.tolist())
+        assert (graphs.start[graph] + node == rows).all()
+
+
+def test_a_dataset_for_pyg(tmp_path):
+    torch.save(graph_data(4), tmp_path / "g.pt")
+    dataset = load_dataset(tmp_path / "g.pt")
+    assert [data.y.shape for data in dataset] == [(6, 1), (7, 1), (8, 1), (9, 1)]
+
+
+def test_other_labels():
+    graphs = as_graphs(graph_data(3))
+    size = int(graphs.start[-1])
+    other, dtype = with_node_labels(graphs, ["a", "b"] * (size // 2) + ["a"] * (size % 2),
+                                    find_task("node_classification"))  # fmt: skip
+    assert (other.classes, dtype[:2]) == (("a", "b"), "<U")
+    signals = as_graphs(signal_data(5))
+    other, _ = with_node_labels(signals, np.zeros((5, RING, 2)), find_task("node_regression"))
+    assert other.targets.shape == (5 * RING, 2)
+    with error_with(f"labels of shape (5, {RING})", "shape (12, 5)"):
+        with_node_labels(signals, np.zeros((RING, 5)), find_task("node_regression"))
+
+
+WRONG = {
+    "number of nodes": ({"y": np.zeros((30, 11))}, f"{RING} nodes and 30 signals", "(30, 11)"),
+    "number of signals": ({"y": np.zeros((29, RING))}, "30 signals", "(29, 12)"),
+    "shape of x": ({"x": np.zeros(RING)}, "x of shape (N, d), or (S, N, d)", "(12,)"),
+    "edges": ({"edge_index": EDGES.T}, "edge_index as whole numbers (2, E)", "(24, 2)"),
+    "an edge beyond": ({"edge_index": EDGES + 1}, "nodes in 0..11"),
+    "pos": ({"pos": np.zeros((5, 2))}, "pos as numbers"),
+    "text as values": (
+        {"y": np.full((30, RING, 2), "a")}, "numbers as labels",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arrays(name, tmp_path):
+    changes, *parts = WRONG[name]
+    np.savez(tmp_path / "a.npz", **arrays(**changes))
+    with error_with(*parts):
+        read_graphs(tmp_path / "a.npz")
+
+
+def test_wrong_files(tmp_path):
+    path = tmp_path / "a.npz"
+    path.write_bytes(b"PK no archive")
+    with error_with("an .npz file with edge_index", "a.npz"):
+        read_graphs(path)
+    np.savez(path, x=np.ones(3))
+    with error_with("got x in", "add edge_index"):
+        read_graphs(path)
+    np.savez(path, edge_index=EDGES, x=np.array([{}], object))
+    with error_with("a.npz (Object arrays cannot be loaded"):
+        read_graphs(path)
+
+
+def test_wrong_masks():
+    data = halves(masks=1)
+    with error_with("each node at most once", "node 0"):
+        one = data.clone()
+        one.train_mask[:] = one.val_mask[:] = True
+        make_splits("given", as_graphs(one))
+    with error_with("a node with a label under train", "none"):
+        one = data.clone()
+        one.y = one.y.float()
+        one.y[one.train_mask] = torch.nan
+        make_splits("given", as_graphs(one, "node_regression"))
+    with error_with("no val_mask"):
+        one = data.clone()
+        del one.val_mask
+        as_graphs(one)
+    with error_with("train_mask as booleans (60,)", "int64"):
+        one = data.clone()
+        one.train_mask = one.train_mask.long()
+        as_graphs(one)
+    with error_with("a single graph with labels at its nodes", "20 graphs"):
+        make_splits("nodes", as_graphs(graph_data()))
+    with error_with("without labels of nodes"):
+        make_splits("nodes", read_graphs("rings"))
