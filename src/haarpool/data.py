@@ -25,6 +25,7 @@ from haarpool.haar.building import chain_tensors, joined_tensors
 from haarpool.haar.chain_tensors import START, ChainTensors, is_chain_key
 from haarpool.haar.edge_features import EdgeFeatures, checked_reduction
 from haarpool.haar.joining import DIMENSION, JoinedTensors, increments
+from haarpool.haar.node_order import renumber
 from haarpool.haar.operators import sum_members
 
 
@@ -216,6 +217,7 @@ class ChainArguments(TypedDict, total=False):
     chain: Callable[[Data], Chain] | None
     features: str | None
     edge_attr: Reduction | None
+    reorder: bool
 
 
 @functional_transform("add_haar_chain")
@@ -234,6 +236,12 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
             `data.edge_attr` over the edges of the graph from the first cluster to the second, and
             as a last column their number. Poolings return them as `edge_attr`. With `None`, coarse
             edges have weights alone.
+        reorder: Renumber the nodes in tree order, see `Chain.reorder`, which makes layers on large
+            graphs faster. All that belongs to nodes is renumbered: x, also of shape (S, N, d),
+            edge_index, masks, pos, and what else PyG counts as an attribute of nodes. The edges
+            stay in order. `data.original_index` (N,) is the number that each node had before, so
+            `out[data.original_index.argsort()]` has the rows of `out` in the order of the input,
+            also for a batch.
 
     Example:
         >>> import torch_geometric.transforms as T
@@ -260,6 +268,7 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
         chain: Callable[[Data], Chain] | None = None,
         features: str | None = None,
         edge_attr: Reduction | None = None,
+        reorder: bool = False,
     ) -> None:
         recipe = Recipe.of(
             num_levels, ratio, top, method, seed, sizes, order, measure, symmetrize, options
@@ -288,7 +297,7 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
                 features="x",
             )
         self.recipe = None if chain is not None else recipe
-        self.chain, self.features = chain, features
+        self.chain, self.features, self.reorder = chain, features, reorder
         self.edge_attr = checked_reduction(edge_attr)
 
     def forward(self, data: Data) -> ChainData:
@@ -297,6 +306,12 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
 
     def add(self, data: Data, chain: Chain) -> ChainData:
         """Add an existing chain of a graph to it."""
+        if self.reorder:
+            chain, order = _add_graph(chain, data).reorder()
+            data = renumber(data, order)
+        return self._add(data, chain)
+
+    def _add(self, data: Data, chain: Chain) -> ChainData:
         return ChainData.from_chain(data, chain, self.edge_attr)
 
     def join(
@@ -342,7 +357,12 @@ class AddHaarChain(BaseTransform):  # type: ignore[misc]
 
     def _arguments(self) -> dict[str, Any]:
         """Return the arguments that differ from their defaults."""
-        others = {"chain": self.chain, "features": self.features, "edge_attr": self.edge_attr}
+        others: dict[str, Any] = {
+            "chain": self.chain,
+            "features": self.features,
+            "edge_attr": self.edge_attr,
+        }
+        others |= {"reorder": True} if self.reorder else {}
         arguments = {} if self.recipe is None else self.recipe.parameters()
         return arguments | {name: value for name, value in others.items() if value is not None}
 

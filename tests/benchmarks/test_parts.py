@@ -8,7 +8,7 @@ import torch
 
 from benchmarks.layers import NAMES, OWN, lacks_memory, layers, random_minibatch
 from benchmarks.measure import BenchOptions, Times
-from benchmarks.parts import eager, growth, memory, timing
+from benchmarks.parts import eager, growth, memory, timing, tree_order
 from benchmarks.parts.transforms import plan
 
 CPU = BenchOptions(torch.device("cpu"), quick=True)
@@ -132,3 +132,18 @@ def test_a_new_batch_each_time_gives_the_same(monkeypatch):
     for name in eager.OWN:
         one, two = (made[key].forward() for key in (name, f"{name}, new batch"))
         assert torch.equal(one, two)
+
+
+def test_a_grid_in_three_orders():
+    names, distances = [], []
+    for name, chain, edges in tree_order.orders(16, 4):
+        assert chain.sizes[0] == 256
+        assert edges.shape == (2, 2 * 2 * 16 * 15)
+        assert chain.adjacency(0)[edges[0], edges[1]].sum() == edges.shape[1]
+        names.append(name)
+        distances.append(abs(edges[0] - edges[1]).mean())
+    assert names == ["random order", "row by row", "tree order"]
+    assert distances[0] > 2 * max(distances[1:])
+    lines = list(tree_order.run(CPU))
+    assert len(lines) == 3 * 3 + 3
+    assert not any(line.reason for line in lines)

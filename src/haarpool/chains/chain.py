@@ -35,6 +35,7 @@ from haarpool.chains.chain_checks import (
     read_only,
 )
 from haarpool.chains.graph_batch import GraphBatch
+from haarpool.chains.tree_order import Reordered, reorder
 from haarpool.errors import HaarPoolError
 
 FORMAT = 1  # of the files that `Chain.save` writes
@@ -166,10 +167,19 @@ class Chain:
                 "pass {adjacency} to Chain.from_parents",
                 adjacency=...,
             )
-        graphs = [self.input_graph, *(batch.adjacency for batch in self.coarse)]
+        graphs = list(self.known_graphs)
         for parent in self.parents[len(graphs) - 1 :]:
             graphs.append(coarse_graph(graphs[-1], parent))
         return tuple(graphs)
+
+    @property
+    def known_graphs(self) -> tuple[sparse.csr_array, ...]:
+        """The graphs of levels 0, 1, ... that need not be computed; do not change them."""
+        if self.input_graph is None:
+            return ()
+        if "graphs" in self.__dict__:
+            return self.graphs
+        return self.input_graph, *(batch.adjacency for batch in self.coarse)
 
     def mass(self, level: int) -> Ints:
         """Return the number of nodes of G_0 below each node of level j, shape (N_j,)."""
@@ -214,6 +224,30 @@ class Chain:
         cluster_rank = rank[self.parents[level][nodes]]
         start = np.concatenate([[0], np.cumsum(np.bincount(cluster_rank))])
         return Members(nodes[np.argsort(cluster_rank, kind="stable")], start, clusters)
+
+    def reorder(self) -> Reordered:
+        """Renumber the nodes of all levels depth-first along the tree.
+
+        The members of a cluster then have consecutive numbers on every level, and the clusters are
+        in the order of their parents. On large graphs transforms and convolutions are several times
+        faster: they read neighbours from memory that is near. Graphs of a batch stay in order.
+
+        The wavelets are the same: for `chain, order = old.reorder()`, entry i of each is entry
+        `order[i]` of a wavelet of `old`, so `adjoint(chain, x[order])` has the coefficients of
+        `adjoint(old, x)`. Those of the top level come first and in the same order. The details of
+        a level come cluster by cluster, and the clusters may come in another order, unless they
+        are sorted by degrees of which no two are equal.
+
+        Returns:
+            The chain of the renumbered graph, and (N_0,) the old number of each new node.
+
+        Example:
+            >>> old = Chain.from_parents([[0, 1, 2, 0, 1, 2], [1, 0, 1], [0, 0]])
+            >>> chain, order = old.reorder()
+            >>> order.tolist(), [parent.tolist() for parent in chain.parents]
+            ([1, 4, 0, 3, 2, 5], [[0, 0, 1, 1, 2, 2], [0, 1, 1], [0, 0]])
+        """
+        return reorder(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what decides the chain, not the values that are computed from it."""

@@ -30,6 +30,7 @@ from haarpool.training.devices import seed_sequence, seeded
 from haarpool.training.padded_step import PaddedStep
 from haarpool.training.run import Epoch, Run, check_labels, make_network
 from haarpool.training.trained_model import strip_prefix
+from haarpool.training.tree_order import at_nodes, output_rows
 
 WARM_UP = 0.2  # share of the epochs in which the learning rate of "one-cycle" rises
 
@@ -162,6 +163,7 @@ class Trainer:
         missing = math.nan if y.is_floating_point() else MISSING
         # A padded minibatch has more nodes, which have no label either.
         hidden = torch.nn.functional.pad(self._hidden, (0, len(y) - len(self._hidden)), value=True)
+        hidden = at_nodes(hidden, batch)
         return y.masked_fill(hidden.view(-1, *[1] * (y.ndim - 1)), missing)
 
     def _on_device(self, weights: Floats) -> Tensor:
@@ -278,7 +280,7 @@ class Trainer:
         outputs = []
         for chosen in self.batches.chunks(graphs[local], self._chunk_size):
             with self._autocast():
-                outputs.append(self.network(self.batches.take(chosen)).float().flatten(0, -2))
+                outputs.append(output_rows(self.network, self.batches.take(chosen)))
         if outputs:
             positions = np.flatnonzero(np.isin(rows, self.graphs.rows(graphs[local])))
             result[torch.from_numpy(positions).to(result.device)] = torch.cat(outputs)

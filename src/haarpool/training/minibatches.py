@@ -24,6 +24,7 @@ from haarpool._types import Ints
 from haarpool.haar.building import weight_bits
 from haarpool.haar.chain_tensors import START, TensorDict, Tree, is_chain_key, kind_and_level
 from haarpool.haar.joining import DIMENSION, JoinedTensors, counted
+from haarpool.haar.node_order import ORIGINAL_INDEX
 from haarpool.nn.layers.neighbours import BY_SOURCE, STARTS
 from haarpool.tasks import MISSING
 
@@ -32,6 +33,7 @@ _COUNTED = {
     "edge_index": ("x", "x"),
     STARTS: ("edge_index", "edge_index"),
     BY_SOURCE: ("edge_index",),
+    ORIGINAL_INDEX: ("x",),
 }
 MAX_ROWS = 2**17  # nodes and edges of a minibatch without gradients
 _SPREAD = 4  # standard deviations of the size of a batch that a padded batch has room for
@@ -229,6 +231,8 @@ class Minibatches:
             filler = _first_edges(part, counts.padding).int().expand(2, -1)
         elif key == BY_SOURCE or kind == "reverse":  # of self-loops
             filler = part.position.int()
+        elif key == ORIGINAL_INDEX:
+            filler = part.position
         elif key == "edge_weight":
             filler = torch.ones_like(value)  # any other weight might be negative
         elif key == "edge_index":

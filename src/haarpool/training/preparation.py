@@ -16,6 +16,7 @@ from haarpool._types import Ints
 from haarpool.chains.chain import Chain
 from haarpool.chains.dataset_chains import precompute
 from haarpool.chains.recipe import with_options
+from haarpool.chains.tree_order import inverse
 from haarpool.data import AddHaarChain
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
@@ -25,6 +26,7 @@ from haarpool.haar.joining import JoinedTensors
 from haarpool.nn import Network
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.signal_batches import SignalBatches
+from haarpool.training.tree_order import in_tree_order, is_allowed, renumber
 
 LARGE_BATCH = 2**19  # entries of the widest signal of a batch from which several threads are faster
 
@@ -107,18 +109,26 @@ def prepare_minibatches(
         )
     except HaarPoolError as error:
         raise error.inside("chain") from error
-    state = sha256()
+    state, renumbers = sha256(), is_allowed(network, largest)
 
     def parts() -> Iterator[JoinedTensors]:
-        yield joined
-        first = 0
+        orders = list[Ints]()
+        first = first_node = 0
         for forest in chains.forests():
             for parent in forest.parents if summarize else ():
                 state.update(parent.tobytes())
             last = first + forest.sizes[-1]  # graphs of this block
-            edges = _edges_of(graphs, joined, first, last) if transform.edge_attr else ()
-            yield transform.join(forest, *edges)
-            first = last
+            edges = _edges_of(graphs, joined, first, last) if transform.edge_attr else None
+            if renumbers:
+                forest, order = in_tree_order(forest)
+                orders.append(first_node + order)
+                edges = None if edges is None else (inverse(order)[edges[0]], edges[1])
+            yield transform.join(forest, *(edges or ()))
+            first, first_node = last, first_node + forest.sizes[0]
+        if orders:
+            yield renumber(joined, np.concatenate(orders), of_nodes=network.task.of_nodes)
+        else:
+            yield joined
 
     prepared = batches(parts())
     if not summarize:

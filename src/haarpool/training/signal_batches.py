@@ -13,6 +13,7 @@ from torch import Tensor
 from haarpool._types import Ints
 from haarpool.haar.chain_tensors import TensorDict
 from haarpool.haar.joining import JoinedTensors
+from haarpool.haar.node_order import ORIGINAL_INDEX
 from haarpool.training.minibatches import MAX_ROWS, Minibatches
 
 
@@ -38,8 +39,13 @@ class SignalBatches(Minibatches):
     ) -> None:
         super().__init__(parts, device)
         self._graph = super().take([0])
-        self._x = x.to(device)
-        self._y = None if y is None else y.view(*x.shape[:2], *y.shape[1:]).to(device)
+        self._x = self._at_nodes(x)
+        self._y = None if y is None else self._at_nodes(y.view(*x.shape[:2], *y.shape[1:]))
+
+    def _at_nodes(self, values: Tensor) -> Tensor:
+        """Return (S, N, ...) values on the device, renumbered as the graph is."""
+        values, order = values.to(self.device), self._graph.get(ORIGINAL_INDEX)
+        return values if order is None else values.index_select(1, order)
 
     def __len__(self) -> int:
         return len(self._x)

@@ -22,6 +22,7 @@ from haarpool.training.devices import num_threads
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.preparation import choose_threads, prepare_minibatches
 from haarpool.training.run_folder import CONFIG, MODEL, RunFolder, names_in
+from haarpool.training.tree_order import output_rows
 
 BATCH_SIZE = 256  # graphs per step of prediction at most
 
@@ -110,7 +111,7 @@ def predict_batches(
     for chosen in batches.chunks(graphs, batch_size):
         batch = batches.take(chosen)
         for network, parts in zip(networks, outputs, strict=True):
-            parts.append(network.eval()(batch).float().cpu().flatten(0, -2))
+            parts.append(output_rows(network.eval(), batch).cpu())
     task = networks[0].task
     return np.stack([task.predictions(torch.cat(parts), scale, names) for parts in outputs])
 

@@ -58,14 +58,8 @@ class AddEigenModes(AddHaarChain):
         super().__init__(num_levels, top=top, **parameters)
         self.num_modes = checked_modes(num_modes)
 
-    def add(self, data: Data, chain: Chain) -> ChainData:
-        """Add an existing chain and its modes to a graph.
-
-        Args:
-            data: The graph.
-            chain: A chain of this graph.
-        """
-        result = super().add(data, chain)
+    def _add(self, data: Data, chain: Chain) -> ChainData:
+        result = super()._add(data, chain)
         for j in range(chain.num_levels):
             modes = cluster_modes(chain, j, self.num_modes)
             result[f"haar_modes_{j}"] = torch.from_numpy(modes)

@@ -24,7 +24,7 @@ from haarpool.nn.strings.architecture import DEFAULT_WIDTH
 class LevelNetwork(Network):
     """What `HaarNet` and `HaarSumNet` share: an embedding, and poolings from level to level."""
 
-    reads_edges = has_static_shapes = True
+    reads_edges = has_static_shapes = ignores_numbering = True
 
     def __init__(
         self,

@@ -68,7 +68,7 @@ class HaarUNet(Network):
                      edge_attr='mean')
     """
 
-    reads_edges = has_static_shapes = True
+    reads_edges = has_static_shapes = ignores_numbering = True
 
     def __init__(
         self,

@@ -53,11 +53,14 @@ class Network(torch.nn.Module):
             step needs more than a few of them.
         has_static_shapes: Whether all shapes follow from the shapes of the input, and sums have a
             fixed order. Then it can be captured in a CUDA graph, and gives the same bits each time.
+        ignores_numbering: Whether, in the vertex domain and for a given chain, another numbering
+            of nodes and clusters changes no output, but the order of outputs for nodes.
     """
 
     reads_edges = False
     normalizes_graphs = False
     has_static_shapes = False
+    ignores_numbering = False
 
     def __init__(
         self,
