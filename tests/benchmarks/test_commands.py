@@ -93,7 +93,7 @@ def test_list():
     lines = run_benchmarks("--list").out.splitlines()
     assert len(lines) == len(list(Path(parts.__path__[0]).glob("[!_]*.py")))
     assert "training_loop: the training loop beside a bare one" in "\n".join(lines)
-    assert sum("(on request, " in line for line in lines) == 6
+    assert sum("(on request, " in line for line in lines) == 8
 
 
 def test_unknown_part(tmp_path):

@@ -115,7 +115,10 @@ def test_a_method_that_fails_is_named(tmp_path):
         (("--split", "halves"), "--split"),
         (("--split", "scaffold"), "molecules given as SMILES"),
         (("--features", "nope"), "--features of rings out of"),
-        (("--method", "nosuch"), "a method: haarnet, haarsum, best, paper, plain, plain-TOKEN, a"),
+        (
+            ("--method", "nosuch"),
+            "a method: haarnet, haarsum, haarunet, best, paper, plain, plain-TOKEN, a",
+        ),
         (("--method", "GC4-XX-FC4"), "»XX«"),
         (("--method", "nothere.json"), "nothere.json"),
         (("--epochs", 0), "--epochs >= 1"),

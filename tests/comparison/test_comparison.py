@@ -143,7 +143,10 @@ def test_the_config_of_a_run_is_a_method(tmp_path):
         ({"settings": {"seed": 1}}, "got 'seed'; pass seed=1"),
         ({"settings": {"arch": "haarnet"}}, "got 'arch'; pass methods=[\"haarnet\"]"),
         ({"settings": {"features": "nope"}}, "features of settings of rings out of"),
-        ({"methods": "nosuch"}, "haarnet, haarsum, best, paper, plain, plain-TOKEN, a JSON file"),
+        (
+            {"methods": "nosuch"},
+            "haarnet, haarsum, haarunet, best, paper, plain, plain-TOKEN, a JSON file",
+        ),
         ({"split": "scaffold"}, "molecules given as SMILES"),
         ({"split": "kfold:1000"}, "at least 1000 graphs"),
         ({"repeats": -1, "split": "kfold:4"}, "repeats in 1..1000"),

@@ -44,7 +44,7 @@ from haarpool.training.run_folder import LOCK
 
 LINES = "trainings"  # folder of the lines
 RESULT, FIGURE = "result.json", "intervals.png"
-MADE_BY = "Made by `haarpool compare`"
+MADE_BY = "Made by `haarpool.compare`"
 KEYS = (
     "dataset", "method", "title", "split", "trainings", "failed", "reason", "metric", "splits",
     "mean", "std", "low", "high", "reference", "difference", "difference_low", "difference_high",
