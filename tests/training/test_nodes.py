@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 import haarpool as hp
 from haarpool.datasets import as_graphs
@@ -207,7 +208,7 @@ def test_automatic_network_and_levels(tmp_path):
     assert config["chain"]["num_levels"] == 1
     other = run_of("graphs", arch="haarunet:shared=true")
     assert other.config.arch == "haarunet:shared=true"
-    assert other.chains.example.num_levels == 1
+    assert other.chains.example.num_levels == 2  # so that all weights are used
     large = hp.HaarNodeRegressor(arch="haarunet:shared=true,width=8", epochs=1)
     large.fit(graph_data())
     assert large.predict(graph_data(3, 100)).shape == (21,)
@@ -239,3 +240,22 @@ def test_estimators():
         hp.HaarNodeRegressor(task="regression").fit(data)
     with pytest.raises(hp.HaarPoolError, match="use HaarNodeClassifier"):
         hp.HaarClassifier(task="node_classification").fit(one)
+
+
+def test_features_of_the_graph_are_stored_once():
+    run = run_of("signals", features="x+degree")
+    assert run.batches._x.shape == (30, RING, 1)
+    x = run.batches.take([2, 5])["x"]
+    encoded = run.encoding.encode(run.graphs).reshape(30, RING, -1)
+    np.testing.assert_array_equal(x, encoded[[2, 5]])
+    other = run_of("signals", features="degree+x")
+    encoded = other.encoding.encode(other.graphs).reshape(30, RING, -1)
+    np.testing.assert_array_equal(other.batches.take([7])["x"], encoded[[7]])
+
+
+def test_automatic_levels_are_those_of_the_largest_component():
+    edge = torch.tensor([[0, 1], [1, 0]])
+    pairs = torch.cat([edge + 2 * i for i in range(300)], 1)
+    data = Data(x=torch.randn(600, 1), y=torch.randn(600), edge_index=pairs)
+    run = start_run(as_graphs(data), RunConfig(arch="auto"), ProcessGroup(), progress=False)
+    assert run.config.arch == "haarunet:levels=1"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from haarpool._types import Floats, Ints
 from haarpool.chains.adjacency import from_edges, ranges
@@ -115,6 +116,12 @@ class Graphs:
         if self.edge_weight is None:
             adjacency.data[:] = 1
         return GraphBatch(adjacency, start)
+
+    @cached_property
+    def largest_component(self) -> int:
+        """Number of nodes of the largest connected component of all graphs."""
+        component = connected_components(self.batch.adjacency, directed=False)[1]
+        return int(np.bincount(component).max())
 
     @cached_property
     def is_labelled(self) -> NDArray[np.bool_]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from haarpool._progress import ProgressOption
 from haarpool._types import Ints
@@ -25,7 +25,7 @@ from haarpool.errors import HaarPoolError
 from haarpool.haar.joining import JoinedTensors
 from haarpool.nn import Network
 from haarpool.training.minibatches import Minibatches
-from haarpool.training.signal_batches import SignalBatches
+from haarpool.training.signal_batches import SignalBatches, Signals
 from haarpool.training.tree_order import in_tree_order, is_allowed, renumber
 
 LARGE_BATCH = 2**19  # entries of the widest signal of a batch from which several threads are faster
@@ -72,13 +72,10 @@ def prepare_minibatches(
     Returns:
         The minibatches, and the summary of the chains (None without one, or without chains).
     """
-    tensors = graph_tensors(graphs, encoding)
-    signals: tuple[Tensor, Tensor | None] | None = None
-    if graphs.signals:  # the graph has the features of the first one
-        size = int(graphs.sizes[0])
-        x, y = tensors["x"][0], tensors.pop("y", None)
-        signals = x.view(len(graphs), size, -1), None if y is None else y[0]
-        tensors["x"] = x[:size], graphs.start[:2]
+    tensors = graph_tensors(graphs.structure, encoding)  # of signals, the first one
+    signals = _signals(graphs, encoding) if graphs.signals else None
+    if signals is not None:
+        tensors.pop("y", None)
     joined = JoinedTensors(
         {key: values for key, (values, _) in tensors.items()},
         {key: np.diff(starts) for key, (_, starts) in tensors.items()},
@@ -87,11 +84,11 @@ def prepare_minibatches(
     def batches(parts: Iterable[JoinedTensors]) -> Minibatches:
         if signals is None:
             return Minibatches(parts, device)
-        return SignalBatches(parts, *signals, device)
+        return SignalBatches(parts, signals, device)
 
     parameters = with_options(chain)
     ratio = parameters.get("ratio", 0.5)
-    largest = int(graphs.sizes.max())
+    largest = graphs.largest_component
     levels = network.arch.levels_of(largest, ratio if isinstance(ratio, float) else 0.5)
     if levels is not None:
         parameters["num_levels"] = levels
@@ -109,7 +106,7 @@ def prepare_minibatches(
         )
     except HaarPoolError as error:
         raise error.inside("chain") from error
-    state, renumbers = sha256(), is_allowed(network, largest)
+    state, renumbers = sha256(), is_allowed(network, int(graphs.sizes.max()))
 
     def parts() -> Iterator[JoinedTensors]:
         orders = list[Ints]()
@@ -136,6 +133,19 @@ def prepare_minibatches(
     sizes = graphs.structure.sizes
     example = int(np.argsort(sizes, kind="stable")[len(sizes) // 2])
     return prepared, ChainSummary(state.hexdigest(), example, chains[example])
+
+
+def _signals(graphs: Graphs, encoding: Encoding) -> Signals:
+    """Return what differs from signal to signal: features that are not made from the graph."""
+    varies = [np.full(part.width, part.kind in graphs.columns) for part in encoding.nodes]
+    parts = tuple(part for part in encoding.nodes if part.kind in graphs.columns)
+    x = torch.from_numpy(replace(encoding, nodes=parts).encode(graphs))
+    y = None
+    if graphs.task is not None and graphs.targets is not None:
+        y = torch.from_numpy(graphs.targets.astype(graphs.task.dtype))
+        y = y.view(len(graphs), -1, *y.shape[1:])
+    columns = torch.from_numpy(np.flatnonzero(np.concatenate(varies)))
+    return Signals(x.view(len(graphs), int(graphs.sizes[0]), x.shape[1]), columns, y)
 
 
 def _edges_of(

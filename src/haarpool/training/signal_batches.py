@@ -17,6 +17,20 @@ from haarpool.haar.node_order import ORIGINAL_INDEX
 from haarpool.training.minibatches import MAX_ROWS, Minibatches
 
 
+class Signals(NamedTuple):
+    """What differs from signal to signal on one graph of N nodes.
+
+    Attributes:
+        x: (S, N, varying columns) features of the nodes.
+        columns: The numbers of these columns among all features.
+        y: (S, N) or (S, N, T) labels of the nodes; None without labels.
+    """
+
+    x: Tensor
+    columns: Tensor
+    y: Tensor | None
+
+
 class SignalBatches(Minibatches):
     """The signals on one graph: a minibatch has the tensors of the graph, and some signals.
 
@@ -24,23 +38,21 @@ class SignalBatches(Minibatches):
     minibatch is like any other.
 
     Args:
-        parts: The tensors of the graph.
-        x: (S, N, columns) features of the nodes.
-        y: (S * N,) or (S * N, T) labels of the nodes, signal by signal, if there are some.
+        parts: The tensors of the graph; its x are the features of the first signal.
+        signals: What differs from signal to signal.
         device: Device of the tensors.
     """
 
     def __init__(
         self,
         parts: Iterable[JoinedTensors],
-        x: Tensor,
-        y: Tensor | None,
+        signals: Signals,
         device: torch.device | str = "cpu",
     ) -> None:
         super().__init__(parts, device)
         self._graph = super().take([0])
-        self._x = self._at_nodes(x)
-        self._y = None if y is None else self._at_nodes(y.view(*x.shape[:2], *y.shape[1:]))
+        self._x, self._columns = self._at_nodes(signals.x), signals.columns.to(self.device)
+        self._y = None if signals.y is None else self._at_nodes(signals.y)
 
     def _at_nodes(self, values: Tensor) -> Tensor:
         """Return (S, N, ...) values on the device, renumbered as the graph is."""
@@ -60,7 +72,11 @@ class SignalBatches(Minibatches):
         return self._take(numbers)
 
     def _take(self, numbers: Tensor) -> TensorDict:
-        batch = {**self._graph, "x": self._x.index_select(0, numbers)}
+        x = self._x.index_select(0, numbers)
+        if len(self._columns) < self._graph["x"].shape[1]:  # the others are the same for all
+            same = self._graph["x"].expand(len(numbers), -1, -1)
+            x = same.index_copy(2, self._columns, x)
+        batch = {**self._graph, "x": x}
         if self._y is not None:
             batch["y"] = self._y.index_select(0, numbers).flatten(0, 1)
         return batch

@@ -271,6 +271,7 @@ def test_strings():
     assert arch.with_levels(10**6) is arch
     assert arch.levels_of(10**6) == 17
     assert [HaarUNetArchitecture().levels_of(n) for n in (1, 10, 20, 2869)] == [1, 1, 1, 9]
+    assert arch.levels_of(10) == 2
     assert HaarUNetArchitecture(levels=4).levels_of(10**6) is None
     assert {text for text, _ in HaarUNetArchitecture(levels=0).parts()} == {"1 MEAN", "FC"}
 

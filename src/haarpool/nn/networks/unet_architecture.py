@@ -62,12 +62,15 @@ class HaarUNetArchitecture(SizedArchitecture):
         """Return the number of levels for graphs of at most `largest` nodes; None if it is given.
 
         Args:
-            largest: Number of nodes of the largest graph.
+            largest: Number of nodes of the largest connected graph.
             ratio: Share of the nodes that a step keeps.
         """
         if self.levels is not None:
             return None
-        return max(1, math.ceil(math.log(LAST_NODES / largest) / math.log(ratio)))
+        # Of two weights of coarse levels, which are shared, both are used.
+        return max(
+            2 if self.shared else 1, math.ceil(math.log(LAST_NODES / largest) / math.log(ratio))
+        )
 
     def with_levels(self, largest: int, ratio: float = 0.5) -> Self:
         """Return the architecture for graphs of this size, if its weights depend on the levels."""
