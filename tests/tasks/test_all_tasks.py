@@ -123,6 +123,15 @@ def test_scores(example):
     np.testing.assert_equal(task.score(predicted, missing, names), half)
 
 
+def test_class_weights_without_missing_labels(example):
+    task, labels, names = example
+    if not task.reads_classes or task.has_targets:
+        pytest.skip("no missing class")
+    number = len(names.classes)
+    weights = task.class_weights(np.concatenate([labels, [-1, -1]]), number)
+    np.testing.assert_array_equal(weights, task.class_weights(labels, number))
+
+
 def test_json_and_statistics(example):
     task, labels, names = example
     assert json.loads(json.dumps(task)) == task
