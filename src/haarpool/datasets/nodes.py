@@ -175,7 +175,7 @@ def _edge_rows(key: str, values: Any, num_edges: int, ndims: Sequence[int]) -> F
     if array.ndim not in ndims or len(array) != num_edges or array.dtype.kind not in "biuf":
         shapes = " or ".join(f"({num_edges},{' columns' * (ndim > 1)})" for ndim in ndims)
         got = f"{array.dtype} of shape {array.shape}"
-        remedy = "give each edge of edge_index a row"
+        remedy = "give each edge of edge_index a row of numbers"
         raise HaarPoolError(f"{key} as numbers of shape {shapes}", got, remedy)
     return array.astype(np.float64, copy=False)
 
