@@ -1,12 +1,15 @@
 """Labels at nodes and signals on one graph: reading, splitting, and what is wrong with them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
-from haarpool import load_dataset
+from haarpool import HaarPoolWarning, load_dataset
 from haarpool.datasets import as_graphs, read_graphs
+from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.nodes import graphs_of_arrays, with_node_labels
 from haarpool.datasets.splits import NodeSplit, Split, as_json, default_rule, hold_out, make_splits
 from haarpool.datasets.summary import summary
@@ -139,7 +142,7 @@ def test_other_labels():
     signals = as_graphs(signal_data(5))
     other, _ = with_node_labels(signals, np.zeros((5, RING, 2)), find_task("node_regression"))
     assert other.targets.shape == (5 * RING, 2)
-    with error_with(f"labels of shape (5, {RING})", "shape (12, 5)"):
+    with error_with("y of shape (S, N) or (S, N, T), for 12 nodes and 5 signals", "(12, 5)"):
         with_node_labels(signals, np.zeros((RING, 5)), find_task("node_regression"))
 
 
@@ -149,7 +152,29 @@ WRONG = {
     "shape of x": ({"x": np.zeros(RING)}, "x of shape (N, d), or (S, N, d)", "(12,)"),
     "edges": ({"edge_index": EDGES.T}, "edge_index as whole numbers (2, E)", "(24, 2)"),
     "an edge beyond": ({"edge_index": EDGES + 1}, "nodes in 0..11"),
-    "pos": ({"pos": np.zeros((5, 2))}, "pos as numbers"),
+    "no nodes beyond": (
+        {"x": np.ones((30, 9, 1)), "y": np.ones((30, 9))}, "in 0..8, the 9 nodes of x, got 11",
+    ),
+    "signals without x": (
+        {"x": None, "edge_index": EDGES + 40}, "the 30 nodes of y", "(S, N, 1), or add x (S, N, d)",
+    ),
+    "a negative node": ({"edge_index": EDGES - 1}, "got -1 to 10 in ", "a.npz; correct the file"),
+    "pos": ({"pos": np.zeros((5, 2))}, "pos as numbers of shape (12, columns)"),
+    "pos of signals": ({"pos": np.zeros((5, RING, 2))}, "pos as numbers of shape (30, 12,"),
+    "a single pos": ({"x": None, "y": None, "pos": np.array(1.0)}, "pos as numbers"),
+    "a single y": ({"x": None, "y": np.array(1.0)}, "y of shape (N,)", "shape ()"),
+    "edge_attr": (
+        {"edge_attr": np.zeros((25, 2))}, "edge_attr as numbers of shape (24,) or (24, columns)",
+    ),
+    "reshaped edge_attr": ({"edge_attr": np.zeros((12, 2))}, "edge_attr", "(12, 2)"),
+    "text in edge_attr": ({"edge_attr": np.full((24, 2), "a")}, "edge_attr as numbers", "<U1"),
+    "text in edge_weight": ({"edge_weight": np.full(24, "a")}, "edge_weight as numbers", "<U1"),
+    "edge_weight": ({"edge_weight": np.ones((2, 12))}, "edge_weight as numbers of shape (24,),"),
+    "a single name": ({"target_names": np.array("a")}, "target_names of shape (1,)", "shape ()"),
+    "names": ({"target_names": np.array(["a", "b"])}, "target_names of shape (1,)", "shape (2,)"),
+    "masks of signals": (
+        {"train_mask": np.ones(RING, bool)}, "masks of nodes without signals", "leave the masks",
+    ),
     "text as values": (
         {"y": np.full((30, RING, 2), "a")}, "numbers as labels",
     ),
@@ -159,7 +184,8 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_arrays(name, tmp_path):
     changes, *parts = WRONG[name]
-    np.savez(tmp_path / "a.npz", **arrays(**changes))
+    kept = {key: value for key, value in arrays(**changes).items() if value is not None}
+    np.savez(tmp_path / "a.npz", **kept)
     with error_with(*parts):
         read_graphs(tmp_path / "a.npz")
 
@@ -188,9 +214,9 @@ def test_wrong_masks():
         one.y = one.y.float()
         one.y[one.train_mask] = torch.nan
         make_splits("given", as_graphs(one, "node_regression"))
-    with error_with("no val_mask"):
+    with error_with("train_mask as booleans (60,)", "shape ()"):
         one = data.clone()
-        del one.val_mask
+        one.train_mask = torch.tensor(True)
         as_graphs(one)
     with error_with("train_mask as booleans (60,)", "int64"):
         one = data.clone()
@@ -200,3 +226,53 @@ def test_wrong_masks():
         make_splits("nodes", as_graphs(graph_data()))
     with error_with("without labels of nodes"):
         make_splits("nodes", read_graphs("rings"))
+
+
+def test_a_graph_without_edges_has_edge_features():
+    lonely = {"edge_index": np.zeros((2, 0), int), "x": np.ones((3, 1)), "y": np.arange(3.0)}
+    graphs = graphs_of_arrays(lonely | {"edge_attr": np.zeros((0, 2))}, "lonely")
+    assert graphs.edge_columns["attributes"].shape == (0, 2)
+
+
+def test_unknown_arrays_are_named(tmp_path):
+    np.savez(tmp_path / "a.npz", **arrays(edge_atr=np.zeros(24), names=np.array("a")))
+    with pytest.warns(HaarPoolWarning, match="a.npz that are not known are ignored: edge_atr, nam"):
+        graphs = read_graphs(tmp_path / "a.npz")
+    assert not graphs.edge_columns
+
+
+def test_minus_one_is_a_class():
+    data = halves()
+    data.y[:5] = -1
+    with pytest.warns(HaarPoolWarning, match="-1 is one of the classes: use NaN") as caught:
+        graphs = as_graphs(data)
+    assert len(caught) == 1
+    assert graphs.classes == ("-1", "0", "1")
+
+
+def test_some_masks_are_ignored():
+    data = halves(masks=1)
+    del data.val_mask, data.test_mask
+    with pytest.warns(HaarPoolWarning, match="train_mask without val_mask, test_mask is no split"):
+        graphs = as_graphs(data)
+    assert default_rule(graphs) == "stratified"
+    data.train_mask = torch.tensor([1, 2])
+    x = torch.from_numpy(heat(2)[0])
+    for one in (data, Data(x=x, edge_index=ring_edges(), train_mask=data.train_mask)):
+        assert as_graphs(one, labels=False).node_splits == ()
+
+
+def test_positions_of_signals_are_stored_once():
+    pos, edges = np.random.default_rng(0).random((RING, 2)), {"edge_index": EDGES}
+    x = np.ones((30, RING, 1))
+    once = as_graphs(graphs_of_arrays(edges | {"x": x, "pos": pos}, "ring"))
+    each = graphs_of_arrays(edges | {"x": x, "pos": np.tile(pos, (30, 1, 1))}, "ring")
+    assert np.shares_memory(once.columns["pos"], pos)
+    assert "owner" not in vars(once)  # made when it is needed: a number per node and signal
+    for graphs in (once, once.take(np.array([4, 2])), once.structure):
+        np.testing.assert_array_equal(graphs.positions(len(graphs) - 1), pos)
+    features = [Encoding.fit(one, "x+pos").encode(one) for one in (once, each)]
+    np.testing.assert_array_equal(*features)
+    wrong = replace(once, columns=once.columns | {"pos": pos[:5]})
+    with error_with("columns['pos'] as an array (360, columns)", "(5, 2)"):
+        as_graphs(wrong)

@@ -159,3 +159,35 @@ def test_ten_thousand_nodes_are_a_small_page(classes):
     assert sum(map(len, one.panels)) < 1_500_000
     if classes:
         assert maps.legend(run)[-1][0] == "3 other classes"
+
+
+def directed_grid():
+    """Write a grid whose edges go in one direction, half of them to a smaller number."""
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(5, 6))
+    edges = np.array(graph.edges).T
+    edges[:, ::2] = edges[::-1, ::2]
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 30, 2))
+    np.savez("grid.npz", edge_index=edges, x=x, y=x[..., 0])
+
+
+@pytest.mark.parametrize("options", [("--symmetrize",), ("--arch", "haarunet:levels=0")])
+def test_one_way_edges_are_drawn(folder, options):
+    directed_grid()
+    run_main("train", "grid.npz", *SETTINGS, *options)
+    drawn = RunRecord.read("run").drawn
+    assert drawn.num_edges.tolist() == [49] * 3
+    assert np.isfinite(drawn.positions).all()
+    assert (drawn.edges[0] < drawn.edges[1]).all()
+
+
+def test_a_picture_cannot_lose_a_run(folder, monkeypatch):
+    def fail(run):
+        raise RuntimeError("no picture")
+
+    monkeypatch.setattr(DrawnGraphs, "of_run", fail)
+    grid(x=np.ones((30, 1)), y=np.arange(30) / 7)
+    with pytest.raises(RuntimeError, match="no picture"):
+        run_main("train", "grid.npz", *SETTINGS)
+    write_report("run")
+    assert "No graph is drawn" in page_text()[1]

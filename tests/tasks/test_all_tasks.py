@@ -123,6 +123,14 @@ def test_scores(example):
     np.testing.assert_equal(task.score(predicted, missing, names), half)
 
 
+def test_class_weights_without_missing_labels(example):
+    task, labels, names = example
+    number, missing = len(names.classes), labels[:2].copy()
+    missing[:] = -1 if labels.dtype.kind == "i" else np.nan
+    weights = task.class_weights(np.concatenate([labels, missing]), number)
+    np.testing.assert_array_equal(weights, task.class_weights(labels, number))
+
+
 def test_json_and_statistics(example):
     task, labels, names = example
     assert json.loads(json.dumps(task)) == task

@@ -259,3 +259,34 @@ def test_automatic_levels_are_those_of_the_largest_component():
     data = Data(x=torch.randn(600, 1), y=torch.randn(600), edge_index=pairs)
     run = start_run(as_graphs(data), RunConfig(arch="auto"), ProcessGroup(), progress=False)
     assert run.config.arch == "haarunet:levels=1"
+
+
+def test_a_class_without_training_nodes_is_an_error(tmp_path):
+    data = halves(masks=1)
+    data.y[data.test_mask.nonzero()[:3, 0]] = 2
+    torch.save(data, "lack.pt")
+    error = run_main("train", "lack.pt", "--quiet", "--out", "run", code=2).err
+    assert "training nodes of each class that is validated or tested, got none of class" in error
+    assert not Path("run").exists()
+    other = (data.y == 2) & data.test_mask
+    data.test_mask[other] = False  # in no part
+    with pytest.warns(hp.HaarPoolWarning, match="no node of class '2' in the training part"):
+        start_run(as_graphs(data), RunConfig(**SMALL), ProcessGroup(), progress=False)
+
+
+@pytest.mark.parametrize("name", ["nodes", "classes", "masks"])
+def test_class_weights_with_missing_labels(name):
+    graphs = as_graphs(DATA[name])
+    y = graphs.targets.astype(float)
+    y[::5] = np.nan
+    model = hp.HaarNodeClassifier(**SMALL, epochs=2, class_weights=True)
+    assert 0 <= model.fit(DATA[name], y).score(DATA[name], y) <= 1
+
+
+def test_missing_labels_of_a_file(tmp_path):
+    x, y = heat(5)
+    arrays = {"edge_index": DATA["signals"].edge_index.numpy(), "x": x}
+    for more, remedy in (({}, "add y to the file"), ({"y": y * np.nan}, "add known labels to y")):
+        np.savez("a.npz", **arrays, **more)
+        error = run_main("train", "a.npz", "--quiet", "--out", "run", code=2).err
+        assert f"labels of the graphs of a, got none; {remedy}" in error

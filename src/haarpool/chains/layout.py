@@ -23,7 +23,7 @@ def plane_layout(adjacency: sparse.csr_array, seed: int = 0) -> Floats:
     next to each other, in rows.
 
     Args:
-        adjacency: (N, N) symmetric, weights > 0; weights and self-loops are ignored.
+        adjacency: (N, N); weights, directions and self-loops are ignored.
         seed: Seed of the random numbers.
 
     Returns:
@@ -36,6 +36,8 @@ def plane_layout(adjacency: sparse.csr_array, seed: int = 0) -> Floats:
     """
     graph = sparse.csr_array(without_self_loops(adjacency))
     graph.data = np.ones(graph.nnz)
+    graph = sparse.csr_array(graph + graph.T)
+    graph.data[:] = 1
     number, component = csgraph.connected_components(graph, directed=False)
     rng, positions = np.random.default_rng(seed), np.zeros((graph.shape[0], 2))
     order = np.argsort(component, kind="stable")

@@ -15,13 +15,16 @@ from haarpool.errors import HaarPoolError
 from haarpool.tasks import find_task
 
 
-def check_graphs(graphs: Any, reader: object = "", task: str | None = None) -> Graphs:
+def check_graphs(
+    graphs: Any, reader: object = "", task: str | None = None, source: object = ""
+) -> Graphs:
     """Check graphs, bring their edges graph by graph and convert names to text.
 
     Args:
         graphs: What a reader returned.
         reader: The reader, for errors; "" if there is none.
         task: The task that they must have; None for any.
+        source: What it read, for errors; "" for objects.
 
     Returns:
         The same object if there is nothing to change.
@@ -39,9 +42,16 @@ def check_graphs(graphs: Any, reader: object = "", task: str | None = None) -> G
             raise _wrong("{task}", got, "leave {task} out", task=asked)
     except HaarPoolError as error:
         expected, got, remedy = error.args
-        maker = f" from the reader {reader}" if reader else ""
-        remedy = remedy or ("correct the reader" if reader else "make them again")
-        raise HaarPoolError(f"{expected}{maker}", got, remedy, **error.values) from None
+        is_ours = type(reader).__module__.partition(".")[0] == __name__.partition(".")[0]
+        if not reader:
+            remedy = remedy or "make them again"
+        elif is_ours:  # then its input is wrong
+            got = f"{got} in {source}" if source else got
+            remedy = remedy or ("correct the file" if source else "correct the graphs")
+        else:
+            expected = f"{expected} from the reader {reader}"
+            remedy = remedy or "correct the reader"
+        raise HaarPoolError(expected.rstrip(","), got, remedy, **error.values) from None
     return check_targets(graphs)
 
 
@@ -67,11 +77,13 @@ def _nodes_and_edges(graphs: Graphs) -> dict[str, Any]:
     if edges.size and (edges.min() < 0 or edges.max() >= size):
         got = f"{edges.min()} to {edges.max()}"
         raise _wrong(f"edges with nodes in 0..{size - 1} of all graphs", got)
-    owner = graphs.owner[edges[0]]  # 0 of signals, whose edges are those of the first graph
-    between = np.flatnonzero(owner != graphs.owner[edges[1]])
+    # The edges of signals are those of the first graph.
+    owners = np.zeros(size, np.int64) if graphs.signals else graphs.owner
+    owner = owners[edges[0]]
+    between = np.flatnonzero(owner != owners[edges[1]])
     if between.size:
         u, v = edges[:, between[0]]
-        a, b = owner[between[0]], graphs.owner[v]
+        a, b = owner[between[0]], owners[v]
         got = f"{u} - {v} between {graphs.where(a)} and {graphs.where(b)}"
         raise _wrong("edges inside a graph, with nodes numbered over all graphs,", got)
     count = edges.shape[1]
@@ -106,7 +118,11 @@ def _names(graphs: Graphs) -> dict[str, Any]:
 
 def _check_columns(graphs: Graphs) -> None:
     """Check what has a row per node or graph."""
-    _check_rows("columns", graphs.columns, int(graphs.start[-1]))
+    columns = graphs.columns
+    if isinstance(columns, Mapping) and graphs.shares_positions:
+        _check_rows("columns", {"pos": columns["pos"]}, int(graphs.start[1]))
+        columns = {kind: values for kind, values in columns.items() if kind != "pos"}
+    _check_rows("columns", columns, int(graphs.start[-1]))
     if graphs.split is not None and not isinstance(graphs.split, Mapping):
         raise _wrong("split as a mapping from parts to numbers of graphs", _about(graphs.split))
     for field in ("folds", "lines", "numbers"):

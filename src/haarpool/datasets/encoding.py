@@ -285,6 +285,8 @@ def _encode(part: FeatureColumns, features: Singles, graphs: Graphs, what: str) 
             f"{0 if values is None else values.shape[1]} in {graphs.name}",
             "use a dataset with the same columns, or choose other features",
         )
+    if what == "node" and part.kind == "pos" and graphs.shares_positions:
+        values = np.tile(values, (len(graphs), 1))
     if part.kind != "labels":
         with np.errstate(over="ignore"):
             features[:] = values

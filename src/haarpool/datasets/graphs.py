@@ -29,7 +29,8 @@ class Graphs:
             `check_graphs` brings those of a reader into this order.
         columns: (N, columns) Node features by kind: "labels" are whole numbers or text, others
             (such as "attributes", "atoms", "x") are real numbers. "pos" are positions: no features
-            by default; figures draw the nodes there if these are two columns.
+            by default; figures draw the nodes there if these are two columns. Those of signals may
+            be stored once, as the edges are: one row for each node of the graph.
         edge_weight: (E,) Edge weights, or None.
         edge_columns: (E, columns) Edge features by kind.
         task: The task; None without labels. The constructor also finds it by its name.
@@ -158,6 +159,11 @@ class Graphs:
         line = "" if self.lines is None else f" (line {self.lines[graph]})"
         return f"graph {graph if self.numbers is None else self.numbers[graph]}{line}"
 
+    @property
+    def shares_positions(self) -> bool:
+        """Whether the columns "pos" are stored once for all signals."""
+        return self.signals and len(self.columns.get("pos", ())) == self.start[1]
+
     def positions(self, graph: int) -> Floats | None:
         """Return the (n, 2) positions of the nodes of a graph in the plane, or None without these.
 
@@ -166,7 +172,8 @@ class Graphs:
         """
         if "pos" not in self.columns or self.columns["pos"].shape[1] != 2:
             return None
-        positions = self.columns["pos"][self.start[graph] : self.start[graph + 1]]
+        first = 0 if self.shares_positions else self.start[graph]
+        positions = self.columns["pos"][first : first + self.sizes[graph]]
         return positions.astype(np.float64) if np.isfinite(positions).all() else None
 
     def take(self, graphs: Ints) -> Graphs:
@@ -184,7 +191,10 @@ class Graphs:
             self,
             start=start,
             edges=edges,
-            columns={kind: values[node] for kind, values in self.columns.items()},
+            columns={
+                kind: values if kind == "pos" and self.shares_positions else values[node]
+                for kind, values in self.columns.items()
+            },
             edge_weight=None if self.edge_weight is None else self.edge_weight[edge],
             edge_columns={kind: values[edge] for kind, values in self.edge_columns.items()},
             targets=None if self.targets is None else self.targets[self.rows(graphs)],

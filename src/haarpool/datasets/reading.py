@@ -68,7 +68,7 @@ def _read(
         expected = f"{' or '.join(reader.tasks)} for {what}"
         raise HaarPoolError(expected, f"{kind}", "leave it out", parameter="task")
     graphs = reader.read(path or name, task, **reader.supported(**options))
-    return check_graphs(graphs, reader, task)
+    return check_graphs(graphs, reader, task, path or "")
 
 
 def _check_columns(found: Found, source: Source, options: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ def stream_graphs(
     _check_columns(found, source, {"smiles": smiles})
     options = reader.supported(smiles=smiles, strict=strict, labels=False)
     for graphs in reader.stream(path or name, block, **options):
-        yield check_graphs(graphs, reader)
+        yield check_graphs(graphs, reader, source=path or "")
 
 
 def as_graphs(graphs: Any, task: str | None = None, *, labels: bool = True) -> Graphs:

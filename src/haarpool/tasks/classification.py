@@ -115,7 +115,7 @@ class Classification(Task):
 
     def class_weights(self, targets: NDArray[Any], num_classes: int) -> Floats | None:
         """Return (C,) weights of the classes."""
-        return balanced(np.bincount(targets, minlength=num_classes))
+        return balanced(np.bincount(targets[self.known(targets)], minlength=num_classes))
 
     def mass(self, targets: NDArray[Any], weights: Floats | None = None) -> Floats:
         """Return the weight of the class of each graph; 0 without label."""

@@ -127,7 +127,7 @@ def _places(graphs: Graphs, chosen: Ints) -> tuple[list[Ints], list[Floats]]:
             positions.append(positions[0] if place is None else place)
             continue
         one = graphs.structure if graphs.signals else graphs.take(np.array([graph]))
-        low, high = one.edges[:, one.edges[0] < one.edges[1]]
+        low, high = np.sort(one.edges[:, one.edges[0] != one.edges[1]], axis=0)
         pairs.append(np.stack(np.divmod(np.unique(low * one.start[-1] + high), one.start[-1])))
         positions.append(plane_layout(one.batch.adjacency) if place is None else place)
     return pairs, positions

@@ -94,9 +94,10 @@ def write_results(run: Run, folder: RunFolder) -> None:
         writer.writerows(map(safe_cells, _test_rows(run)))
     if run.chains is not None:
         run.chains.example.save(folder.path / EXAMPLE_CHAIN)
+    folder.write_json(RESULT, run_result(run))
+    # Last: the report works without these pictures.
     if drawn := DrawnGraphs.of_run(run):
         drawn.save(folder.path / DRAWN_GRAPHS)
-    folder.write_json(RESULT, run_result(run))
 
 
 def run_result(run: Run) -> dict[str, Any]:

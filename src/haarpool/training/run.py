@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from haarpool._progress import ProgressOption
-from haarpool._types import Floats
+from haarpool._types import Floats, Ints
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.splits import Split, default_rule, make_splits
@@ -172,6 +172,8 @@ def start_run(
         config = replace(config, split=default_rule(graphs))
     splits = splits or make_splits(config.split, graphs, config.seed, config.repeats)
     rows = [[split.rows(part, graphs) for part in split] for split in splits]
+    if task.of_nodes and task.reads_classes:
+        _check_training_classes(graphs, rows)
     if missing_classes := task.check_parts(targets, graphs.names, rows):
         if strict:
             raise HaarPoolError(
@@ -197,6 +199,23 @@ def start_run(
             progress=progress if group.is_main else False,
         )
     return Run(graphs, config, encoding, splits, group, network, batches, chains)
+
+
+def _check_training_classes(graphs: Graphs, splits: Sequence[Sequence[Ints]]) -> None:
+    """Raise an error if nodes are validated or tested whose class no training node has."""
+    task, targets = graphs.task, graphs.targets
+    assert task is not None
+    assert targets is not None
+    for repeat, (train, *others) in enumerate(splits):
+        scored = targets[np.concatenate(others)]
+        missing = np.setdiff1d(scored[task.known(scored)], targets[train])
+        for wrong in missing[:1].tolist():
+            where = f" of repeat {repeat + 1}" if len(splits) > 1 else ""
+            raise HaarPoolError(
+                f"training nodes of each class that is validated or tested{where}",
+                f"none of class {graphs.classes[wrong]!r}",
+                "move some to the training part, or make these labels missing",
+            )
 
 
 def _choose_arch(config: RunConfig, graphs: Graphs) -> str:
@@ -232,13 +251,12 @@ def make_network(
 def check_labels(graphs: Graphs) -> tuple[Task, NDArray[Any]]:
     """Return the task and the targets; raise an error if these cannot train a network."""
     if graphs.task is None or graphs.targets is None or not graphs.is_labelled.any():
-        raise HaarPoolError(
-            f"labels of the graphs of {graphs.name}",
-            "none",
-            "set y of the PyG Data, or add NAME_graph_labels.txt"
-            if graphs.ids is None
-            else "pass {targets}",
-            targets="COLUMN",
-        )
+        remedy = "set y of the PyG Data, or add NAME_graph_labels.txt"
+        if graphs.ids is not None:
+            remedy = "pass {targets}"
+        elif graphs.signals or graphs.has_node_labels or len(graphs) == 1:
+            remedy = "add y to the file" if graphs.task is None else "add known labels to y"
+        expected = f"labels of the graphs of {graphs.name}"
+        raise HaarPoolError(expected, "none", remedy, targets="COLUMN")
     graphs.task.check(graphs.targets, graphs.names, graphs.name)
     return graphs.task, graphs.targets

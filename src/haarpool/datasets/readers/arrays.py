@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from haarpool.datasets.readers.registry import Reader, register
-from haarpool.errors import HaarPoolError
+from haarpool.errors import HaarPoolError, HaarPoolWarning
 
 if TYPE_CHECKING:
     from haarpool.datasets.graphs import Graphs
@@ -21,11 +21,12 @@ class Arrays(Reader):
 
     def read(self, source: Path, task: str | None = None, *, labels: bool = True) -> Graphs:
         """Read the arrays; nothing is unpickled."""
+        import warnings
         import zipfile
 
         import numpy as np
 
-        from haarpool.datasets.nodes import graphs_of_arrays
+        from haarpool.datasets.nodes import ARRAYS, graphs_of_arrays
 
         expected = "an .npz file with edge_index, x and y, written by numpy.savez"
         try:
@@ -37,6 +38,9 @@ class Arrays(Reader):
         if "edge_index" not in arrays:
             got = f"{', '.join(arrays) or 'nothing'} in {source}"
             raise HaarPoolError(expected, got, "add edge_index (2, E)")
+        if unknown := sorted(set(arrays) - {*ARRAYS, "target_names"}):
+            text = f"arrays of {source} that are not known are ignored: {', '.join(unknown)}"
+            warnings.warn(text, HaarPoolWarning, stacklevel=4)
         try:
             return graphs_of_arrays(arrays, source.stem, task, labels=labels)
         except HaarPoolError as error:

@@ -60,7 +60,7 @@ class Reader:
 
         from haarpool.datasets.checks import check_graphs
 
-        graphs = check_graphs(self.read(source, **options), self)
+        graphs = check_graphs(self.read(source, **options), self, source=source)
         for first in range(0, len(graphs), block):
             yield graphs.take(np.arange(first, min(first + block, len(graphs))))
 

@@ -16,11 +16,10 @@ from haarpool._types import Floats
 from haarpool.chains.adjacency import as_array, edge_list
 from haarpool.datasets.graphs import Graphs
 from haarpool.datasets.labels import label_fields
-from haarpool.datasets.nodes import MASKS, graphs_of_arrays, node_label_fields
+from haarpool.datasets.nodes import ARRAYS, graphs_of_arrays, node_label_fields
 from haarpool.errors import HaarPoolError
 from haarpool.tasks import find_task
 
-ARRAYS = ("edge_index", "edge_weight", "edge_attr", "x", "y", "pos", *MASKS.values())
 MAX_TARGETS = 20  # of graphs with as many nodes; more are labels of nodes
 EXPECTED = "a list of PyG Data, written by torch.save"
 
