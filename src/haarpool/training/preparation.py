@@ -90,9 +90,8 @@ def prepare_minibatches(
         return SignalBatches(parts, *signals, device)
 
     parameters = with_options(chain)
-    ratio = parameters.get("ratio", 0.5)
     largest = int(graphs.sizes.max())
-    levels = network.arch.levels_of(largest, ratio if isinstance(ratio, float) else 0.5)
+    levels = network.arch.levels_of(largest, parameters)
     if levels is not None:
         parameters["num_levels"] = levels
     transform = network.transform(**parameters)
