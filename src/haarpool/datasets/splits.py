@@ -224,8 +224,8 @@ def num_folds(rule: str, graphs: Graphs | None = None) -> int | None:
         graphs: The dataset, whose published folds "given" means.
     """
     if rule == "given" and graphs is not None and graphs.node_splits and splits_nodes(graphs):
-        number = len(graphs.node_splits)
-        return number if number > 1 else None
+        folds = len(graphs.node_splits)
+        return folds if folds > 1 else None
     if rule == "given" and graphs is not None and graphs.split is None:
         return None if graphs.folds is None else int(graphs.folds.max()) + 1
     name, _, number = rule.partition(":")
