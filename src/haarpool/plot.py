@@ -25,6 +25,7 @@ from haarpool._text import count
 from haarpool._types import Floats, Ints
 from haarpool.chains.adjacency import as_array
 from haarpool.chains.chain import Chain, check_chain
+from haarpool.chains.tree_order import orders_of
 from haarpool.errors import HaarPoolError
 from haarpool.haar.basis import haar_basis
 
@@ -361,7 +362,7 @@ def _draw_bases(chain: Chain, row: Sequence[Axes]) -> dict[str, Any]:
     _check_size(chain)
     bases = [haar_basis(chain, level).toarray() for level in range(len(row))]
     entry = _entry_colours(max(np.abs(basis).max() for basis in bases))
-    colours, order = _colours(chain), _tree_order(chain)
+    colours, order = _colours(chain), orders_of(chain)
     for level, (ax, basis) in enumerate(zip(row, bases, strict=True)):
         size, *ends = chain.sizes[level:]
         nodes = order[level]
@@ -428,15 +429,6 @@ def _add_bar(row: Sequence[Axes], entry: dict[str, Any], bar: Axes | None) -> No
 # ---------------------------------------------------------------------- order and colours
 
 
-def _tree_order(chain: Chain) -> list[Ints]:
-    """Return the nodes of each level, sorted so that clusters of all levels are contiguous."""
-    orders = [chain.ordering(chain.num_levels)]
-    for level in range(chain.num_levels - 1, -1, -1):
-        nodes, rank = chain.ordering(level), np.argsort(orders[0])
-        orders.insert(0, nodes[np.argsort(rank[chain.parents[level][nodes]], kind="stable")])
-    return orders
-
-
 def _colours(chain: Chain) -> Colours:
     """Return RGB colours (N_j, 3) of the nodes of levels 1..K.
 
@@ -444,7 +436,7 @@ def _colours(chain: Chain) -> Colours:
     larger the part of the graph below a node, the more grey it is. Neighbours, in the graph or in
     the order of the tree, never have the same lightness.
     """
-    orders = _tree_order(chain)
+    orders = orders_of(chain)
     position, share = np.argsort(orders[1]) / chain.sizes[1], np.full(chain.sizes[1], 1.0)
     colours = {}
     for level in range(1, chain.num_levels + 1):

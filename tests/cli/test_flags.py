@@ -19,6 +19,7 @@ from haarpool.cli.flags import shell_words
 from haarpool.cli.parser import COMMANDS, make_parser
 from haarpool.data import AddHaarChain
 from haarpool.training.config import RunConfig
+from helpers.commands import run_main
 
 
 def options_of(command):
@@ -39,6 +40,18 @@ def test_every_parameter_of_a_chain_is_a_flag(command):
     from_the_network = {"num_levels", "top"} if command == "train" else {"top"}  # --open
     names = {one.name for one in fields(Recipe) if one.metadata} - from_the_network
     assert names <= options_of(command).keys()
+
+
+def test_help_says_what_labels_of_nodes_change():
+    shown = " ".join(run_main("train", "--help").out.split())
+    for text in (
+        "(default: haarnet; haarunet for labels of nodes)",
+        "(default: spectral; matching for haarunet)",
+        "(default: children; mass for haarunet)",
+        "--split RULE stratified, random, nodes, scaffold,",
+        "graphs or signals per training step",
+    ):
+        assert text in shown
 
 
 @pytest.mark.parametrize(

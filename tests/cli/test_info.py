@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import haarpool as hp
@@ -35,6 +36,18 @@ def test_many_columns(tmp_path):
     err = run_main("train", path, "--target", "kind", code=2).err
     assert "its columns are smiles, c0, " in err
     assert len(err) < 400
+
+
+def test_many_targets_have_a_line_each(tmp_path):
+    ring = np.stack([np.arange(5), (np.arange(5) + 1) % 5])
+    both = np.concatenate([ring, ring[::-1]], 1)
+    y = np.random.default_rng(0).normal(size=(5, 40))
+    np.savez(tmp_path / "many.npz", edge_index=both, x=np.ones((5, 1)), y=y)
+    out = run_main("info", tmp_path / "many.npz", COLUMNS=200).out
+    assert f" y29: mean: {y[:, 29].mean():.2f}, min: {y[:, 29].min():.2f}, " in out
+    assert "10 more" in out
+    assert "{" not in out
+    assert "y30" not in out
 
 
 @pytest.mark.parametrize("columns", [60, 80, 130])

@@ -11,7 +11,15 @@ from haarpool import HaarPoolWarning, load_dataset
 from haarpool.datasets import as_graphs, read_graphs
 from haarpool.datasets.encoding import Encoding
 from haarpool.datasets.nodes import graphs_of_arrays, with_node_labels
-from haarpool.datasets.splits import NodeSplit, Split, as_json, default_rule, hold_out, make_splits
+from haarpool.datasets.splits import (
+    NodeSplit,
+    Split,
+    as_json,
+    default_rule,
+    hold_out,
+    make_splits,
+    num_folds,
+)
 from haarpool.datasets.summary import summary
 from haarpool.tasks import find_task
 from helpers.errors import error_with
@@ -226,6 +234,39 @@ def test_wrong_masks():
         make_splits("nodes", as_graphs(graph_data()))
     with error_with("without labels of nodes"):
         make_splits("nodes", read_graphs("rings"))
+    with error_with("expected a node in val_mask, got none; mark one"):
+        one = data.clone()
+        one.val_mask[:] = False
+        make_splits("given", as_graphs(one))
+    with error_with("a node in column 1 of train_mask"):
+        one = halves(masks=2)
+        one.train_mask[:, 1] = False
+        hold_out(as_graphs(one), 0.1)
+
+
+def test_messages_about_signals():
+    graphs = as_graphs(signal_data(2))
+    assert graphs.where(1) == "signal 1"
+    with error_with("at least 3 signals with a label", "got 2; add signals"):
+        make_splits("random", graphs)
+    with error_with("a single graph with labels at its nodes, got 2 signals of graphs"):
+        make_splits("nodes", graphs)
+
+
+def test_one_published_split_is_no_fold():
+    assert num_folds("given", as_graphs(halves(masks=1))) is None
+    assert num_folds("given", as_graphs(halves(masks=3))) == 3
+
+
+def test_statistics_of_published_splits_and_positions():
+    rows = summary(as_graphs(halves(masks=1)))
+    assert rows["published split of nodes"] == {"train": 20, "validation": 20, "test": 20}
+    assert "coordinates of nodes" not in rows
+    data = halves(masks=3)
+    data.pos = torch.zeros(60, 2)
+    rows = summary(as_graphs(data))
+    splits = rows["published splits of nodes"]
+    assert (splits["number"], splits["test"]["mean"], rows["coordinates of nodes"]) == (3, 20, 2)
 
 
 def test_a_graph_without_edges_has_edge_features():

@@ -12,7 +12,9 @@ import torch
 from torch_geometric.data import Data
 
 import haarpool as hp
+from haarpool import _progress
 from haarpool.datasets import as_graphs
+from haarpool.datasets.nodes import node_label_fields
 from haarpool.datasets.splits import make_splits
 from haarpool.training.config import RunConfig
 from haarpool.training.devices import ProcessGroup
@@ -21,6 +23,7 @@ from haarpool.training.minibatches import Minibatches
 from haarpool.training.run import start_run
 from haarpool.training.signal_batches import SignalBatches
 from helpers.commands import run_main, run_until_signal
+from helpers.errors import error_with
 from helpers.nodes import RING, graph_data, halves, heat, signal_data
 from helpers.runs import numbers, same_weights, train
 from helpers.tolerances import LOOSER
@@ -32,6 +35,7 @@ DATA = {
     "nodes": halves(),
     "masks": halves(masks=2),
 }
+LABELLED = [one.clone().update({"y": torch.tensor([g % 2])}) for g, one in enumerate(graph_data())]
 every = pytest.mark.parametrize("name", DATA)
 SMALL = {"arch": "haarunet:width=8,levels=2", "batch_size": 4, "monitor": "last", "dropout": 0.0}
 
@@ -218,10 +222,18 @@ def test_networks_of_graphs_and_nodes_do_not_mix(tmp_path):
     path = saved("signals", tmp_path)
     error = run_main("train", path, "--arch", "haarnet", "--out", "run", code=2).err
     assert "an output for nodes" in error
-    assert "--arch haarunet" in error
+    assert error.endswith("; pass --arch haarunet\n")
     error = run_main("train", "rings", "--arch", "haarunet", "--out", "run", code=2).err
     assert "an output for graphs" in error
     assert not Path("run").exists()
+    with error_with("an output for nodes", '; pass arch="haarunet"'):
+        hp.HaarNodeRegressor(arch="haarnet").fit(DATA["signals"])
+    compare = ("--repeats", 1, "--epochs", 1, "--quiet", "--out", "table")
+    out = run_main("compare", path, "--method", "plain", *compare, code=1).out
+    assert "; pass --method haarunet" in " ".join(out.split())
+    failed = hp.compare(DATA["signals"], methods=["plain"], repeats=1, settings={"epochs": 1})
+    [[line]] = failed.lines.values()
+    assert line["reason"].endswith('; pass methods=["haarunet"]')
 
 
 def test_estimators():
@@ -290,3 +302,67 @@ def test_missing_labels_of_a_file(tmp_path):
         np.savez("a.npz", **arrays, **more)
         error = run_main("train", "a.npz", "--quiet", "--out", "run", code=2).err
         assert f"labels of the graphs of a, got none; {remedy}" in error
+
+
+@pytest.mark.parametrize(
+    ("estimator", "graphs", "has", "other"),
+    [
+        (hp.HaarClassifier, DATA["nodes"], "nodes", "HaarNodeClassifier"),
+        (hp.HaarClassifier, DATA["classes"], "nodes", "HaarNodeClassifier"),
+        (hp.HaarClassifier, DATA["signals"], "nodes", "HaarNodeRegressor"),
+        (hp.HaarRegressor, DATA["graphs"], "nodes", "HaarNodeRegressor"),
+        (hp.HaarRegressor, DATA["signals"], "nodes", "HaarNodeRegressor"),
+        (hp.HaarRegressor, DATA["classes"], "nodes", "HaarNodeClassifier"),
+        (hp.HaarNodeClassifier, "rings", "graphs", "HaarClassifier"),
+        (hp.HaarNodeRegressor, "rings", "graphs", "HaarClassifier"),
+        (hp.HaarNodeClassifier, LABELLED, "graphs", "HaarClassifier"),
+    ],
+)
+def test_labels_of_others_name_the_estimator_for_them(estimator, graphs, has, other):
+    wanted = "graphs" if has == "nodes" else "nodes"
+    with error_with(f"labels of {wanted}, got labels of the {has}", f"; pass them to {other}"):
+        estimator(epochs=1).fit(graphs)
+
+
+def test_values_at_nodes_are_no_classes():
+    with error_with("got real values", "pass them to HaarNodeRegressor"):
+        hp.HaarNodeClassifier(epochs=1).fit(as_graphs(DATA["graphs"]))
+    one = halves()
+    one.y = torch.zeros_like(one.y)
+    with error_with("add nodes of another class", "HaarNodeRegressor"):
+        hp.HaarNodeClassifier(epochs=1).fit(one)
+    with error_with("numbers as labels", "HaarNodeClassifier"):
+        text = np.array(["a", "b"] * 30)
+        hp.HaarNodeRegressor(epochs=1).fit(replace(as_graphs(one), **node_label_fields(text)))
+
+
+@pytest.mark.parametrize("ratio", [[0.5, 0.4], (0.5, 0.4)])
+@pytest.mark.parametrize("arch", ["haarunet", "haarunet:shared=true"])
+def test_a_list_of_ratios_or_sizes_has_an_entry_per_level(arch, ratio):
+    for chain in ({"ratio": ratio}, {"sizes": [5, 2]}):
+        run = run_of("signals", arch=arch, chain=chain)
+        assert run.chains.example.num_levels == 2
+        assert run.config.arch == ("haarunet:levels=2" if arch == "haarunet" else arch)
+
+
+def test_messages_count_signals_and_predictions(tmp_path, monkeypatch):
+    path = saved("signals", tmp_path)
+    small = ("--arch", SMALL["arch"], "--epochs", 1, "--quiet", "--out", "run")
+    out = " ".join(run_main("train", path, *small).out.split())
+    assert "3 signals: its scores say little; --split kfold:K tests every signal once" in out
+    assert run_main("predict", "run", path, "--out", "new.csv").out == (
+        f"{30 * RING} predictions for 30 signals in new.csv\n"
+    )
+    monkeypatch.setattr(_progress, "SECONDS_PER_LINE", 0)
+    err = run_main("predict", "run", path, "--out", "new.csv").err
+    assert err == "haarpool: predictions: 30 signals, 0:00\n"
+
+
+def test_one_published_split_is_no_fold(tmp_path):
+    torch.save(halves(masks=1), tmp_path / "one.pt")
+    small = ("--arch", SMALL["arch"], "--epochs", 1, "--quiet", "--repeats", 2)
+    for repeats, counted in ((1, "(1 repeat)"), (2, "(2 repeats)")):
+        arguments = (*small[:-1], repeats, "--out", f"run{repeats}")
+        out = run_main("train", tmp_path / "one.pt", *arguments).out
+        assert counted in out
+        assert "folds" not in out

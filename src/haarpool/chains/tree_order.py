@@ -33,7 +33,7 @@ class Reordered(NamedTuple):
 
 def reorder(chain: Chain) -> Reordered:
     """Renumber the nodes of all levels of a chain, see `Chain.reorder`."""
-    orders = _orders(chain)
+    orders = orders_of(chain)
     parents = [
         inverse(above)[parent[order]]
         for parent, order, above in zip(chain.parents, orders, orders[1:], strict=False)
@@ -53,8 +53,8 @@ def inverse(order: Ints) -> Ints:
     return rank
 
 
-def _orders(chain: Chain) -> list[Ints]:
-    """Return the old number of each new node, for all levels."""
+def orders_of(chain: Chain) -> list[Ints]:
+    """Return for each level the old numbers of its nodes, in tree order."""
     orders = [chain.ordering(chain.num_levels)]
     for j in reversed(range(chain.num_levels)):
         nodes = chain.ordering(j)

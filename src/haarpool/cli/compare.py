@@ -82,6 +82,8 @@ def words(name: str, value: Any = ...) -> str:
     given = ("split", "seed", "repeats", "n_jobs", "device", "source", "root", "smiles", "targets")
     if name in (*SETTINGS, *given, "task", "strict"):
         return shell_words(name, value)
+    if name == "arch" and value is not ...:
+        return f"--method {value}"
     return "--method" if name == "methods" else python_words(name, value)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 from argparse import Namespace
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from haarpool._numbers import fixed
@@ -80,6 +81,9 @@ def _installation(arguments: Namespace) -> dict[str, Any]:
 def _first(value: Any) -> Any:
     """Return the first of many columns or classes, and how many more there are."""
     if isinstance(value, Mapping) and len(value) > _MOST:
+        if all(isinstance(one, Mapping) for one in value.values()):  # a line each
+            more = {"further": f"{len(value) - _MOST:,} more"}
+            return dict(islice(value.items(), _MOST)) | more
         value = [f"{name}: {_text(one)}" for name, one in value.items()]
     if isinstance(value, list) and len(value) > _MOST:
         return [*value[:_MOST], f"and {len(value) - _MOST:,} more"]

@@ -134,11 +134,17 @@ def add_output(command: argparse.ArgumentParser) -> Any:
     return output
 
 
-def add_recipe(command: argparse.ArgumentParser, *names: str) -> Any:
-    """Add arguments for parameters of `Recipe`, those that all commands have and `names`."""
+def add_recipe(command: argparse.ArgumentParser, *names: str, **defaults: str) -> Any:
+    """Add arguments for parameters of `Recipe`, those that all commands have and `names`.
+
+    Args:
+        command: The command.
+        *names: Further parameters.
+        **defaults: Defaults for the help text that differ from those of `Recipe`.
+    """
     group = command.add_argument_group("chain")
     shared = ("method", "ratio", "sizes", "order", "measure", "symmetrize")
-    add_settings(group, Recipe, (*shared, *names))
+    add_settings(group, Recipe, (*shared, *names), defaults)
     group.add_argument(
         "--option",
         action="append",

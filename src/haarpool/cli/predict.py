@@ -8,10 +8,11 @@ import warnings
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
 
 from haarpool._numbers import six_digits
-from haarpool._text import safe_cells
+from haarpool._text import count, safe_cells
 from haarpool.cli.loading import load_modules
 from haarpool.cli.parser import add_data, new_command
 from haarpool.cli.terminal import progress_option
@@ -62,25 +63,30 @@ def run(arguments: Namespace) -> None:
 
     model = load_model(folder, find_device(arguments.device))
     blocks = stream_graphs(source, root, smiles=smiles, strict=arguments.strict)
-    done = 0
+    done = rows = 0
+    unit = "graph"
     try:
         with (
             _one_warning_of_unknown_labels(),
-            show_progress(progress_option(arguments), "predictions", "graphs") as update,
             _output(arguments.out) as file,
         ):
+            first = next(blocks)
+            unit = first.unit
             writer = csv.writer(file, lineterminator="\n")
-            for graphs in blocks:
-                members = model.predict_members(graphs)
-                if not done:
-                    writer.writerow(safe_cells(_header(graphs, model)))
-                writer.writerows(map(safe_cells, _rows(graphs, model, members, done)))
-                done += len(graphs)
-                update(len(graphs))
+            with show_progress(progress_option(arguments), "predictions", f"{unit}s") as update:
+                for graphs in chain([first], blocks):
+                    members = model.predict_members(graphs)
+                    if not done:
+                        writer.writerow(safe_cells(_header(graphs, model)))
+                    writer.writerows(map(safe_cells, _rows(graphs, model, members, done)))
+                    done += len(graphs)
+                    rows += members.shape[1]
+                    update(len(graphs))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; no file was written") from None
     if arguments.out:
-        print(f"{done:,} predictions in {arguments.out}")
+        of_units = f" for {count(done, unit)}" if rows > done else ""
+        print(f"{count(rows, 'prediction')}{of_units} in {arguments.out}")
 
 
 def _input(arguments: Namespace, folder: RunFolder) -> tuple[str, str | None, str | None]:

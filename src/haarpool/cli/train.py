@@ -64,8 +64,11 @@ def add_command(commands: Any) -> None:
     network.add_argument(
         "--preset", choices=PRESETS, default="best", help="settings to start from (default: best)"
     )
-    add_settings(network, RunConfig, NETWORK, BEST)
-    add_recipe(command)
+    by_labels = {"arch": "haarnet; haarunet for labels of nodes"}
+    add_settings(network, RunConfig, NETWORK, {**BEST, **by_labels})
+    add_recipe(
+        command, method="spectral; matching for haarunet", measure="children; mass for haarunet"
+    )
     training = command.add_argument_group("training")
     add_settings(training, RunConfig, TRAINING, BEST)
     training.add_argument("--device", default="auto", help="cpu, cuda, ... (default: auto)")
@@ -259,7 +262,8 @@ def _print_result(folder: RunFolder, arguments: Namespace) -> None:
 
     result = folder.read_json(RESULT)
     if doubt := small_test_part(result):
-        doubt += "" if result["folds"] else "; --split kfold:K tests every graph once"
+        unit = result.get("parts_of", "graphs").removesuffix("s")
+        doubt += "" if result["folds"] else f"; --split kfold:K tests every {unit} once"
     if arguments.json:
         if doubt:
             print_note(doubt)
@@ -267,7 +271,7 @@ def _print_result(folder: RunFolder, arguments: Namespace) -> None:
         return
     repeats, members = result["repeats"], result.get("members")
     counted = count(repeats, "repeat")
-    if folds := result["folds"]:
+    if (folds := result["folds"] or 1) > 1:
         counted = f"{folds} folds" + (f", {repeats // folds} times" if repeats > folds else "")
     if members:
         counted += f", mean prediction of {result['ensemble']} members"

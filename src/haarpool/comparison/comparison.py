@@ -251,12 +251,14 @@ def compare(
         with TemporaryDirectory() if folder is None else nullcontext(folder) as path:
             return train_table(
                 table, datasets, Path(path), repeats,
-                jobs=n_jobs, device=device, retry=retry, progress=progress, show=show,
+                jobs=n_jobs, device=device, retry=retry, progress=progress, show=show, words=_words,
             )  # fmt: skip
 
 
 def _words(name: str, value: Any = ...) -> str:
     """Return a parameter as `compare` writes it: settings of a run are entries of `settings`."""
+    if name == "arch" and value is not ...:
+        return python_words("methods", [value])
     is_setting = name.partition(".")[0] in {one.name for one in fields(RunConfig)}
     if is_setting and name not in signature(compare).parameters:
         return python_words(f"settings.{name}", value)

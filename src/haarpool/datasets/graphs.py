@@ -80,6 +80,11 @@ class Graphs:
         """Names of what is predicted."""
         return Names(self.classes, self.target_names)
 
+    @property
+    def unit(self) -> str:
+        """What each of them is: "graph", or "signal"."""
+        return "signal" if self.signals else "graph"
+
     @cached_property
     def sizes(self) -> Ints:
         """(G,) Number of nodes of each graph."""
@@ -157,7 +162,7 @@ class Graphs:
     def where(self, graph: int) -> str:
         """Name a graph for an error message, by its number in the input, from 0."""
         line = "" if self.lines is None else f" (line {self.lines[graph]})"
-        return f"graph {graph if self.numbers is None else self.numbers[graph]}{line}"
+        return f"{self.unit} {graph if self.numbers is None else self.numbers[graph]}{line}"
 
     @property
     def shares_positions(self) -> bool:

@@ -157,17 +157,23 @@ def _fields(rows: NDArray[Any], task: Task, names: Sequence[str] = ()) -> dict[s
         texts = [label for label in rows.flat if isinstance(label, str)]
         got = f"{texts[0][:40]!r}" if texts else f"{error}"
         remedy = "for classes pass {task}"
-        raise HaarPoolError("numbers as labels", got, remedy, task="classification") from error
+        classes = str(infer_task(1, 2, of_nodes=task.of_nodes))
+        raise HaarPoolError("numbers as labels", got, remedy, task=classes) from error
     return task.label_fields(values, targets=names)
 
 
 def _one_label(task: Task, names: Sequence[str]) -> HaarPoolError:
     return HaarPoolError(
-        f"one label per graph for {task}",
+        f"one label per {task.unit} for {task}",
         f"{len(names)}: {', '.join(names)}",
         "choose one of them, or pass {task} if all are numbers",
-        task="regression",
+        task=_for_values(task),
     )
+
+
+def _for_values(task: Task) -> str:
+    """Return the task for values of the same units, graphs or nodes."""
+    return str(infer_task(1, of_nodes=task.of_nodes))
 
 
 def class_values(names: Sequence[str], dtype: str | None = None) -> NDArray[Any]:
@@ -339,9 +345,16 @@ def with_task(graphs: Graphs, task: Task) -> Graphs:
     before, targets = graphs.task, graphs.targets
     if before is None or targets is None or before in (task, task.of_several):
         return graphs
+    if before.of_nodes != task.of_nodes:
+        raise HaarPoolError(
+            f"labels of {task.unit}s",
+            f"labels of the {before.unit}s of {graphs.name}",
+            "pass {task}",
+            task=str(before),
+        )
     if task.reads_classes and not before.reads_classes:
         expected, remedy = "classes, as whole numbers", "pass y with classes, or pass {task}"
-        raise HaarPoolError(expected, "real values", remedy, task="regression")
+        raise HaarPoolError(expected, "real values", remedy, task=_for_values(task))
     names = graphs.target_names or default_names(1)
     if not task.has_targets and len(names) > 1:
         raise _one_label(task, names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from os import PathLike
 from typing import Any
 
@@ -172,7 +173,12 @@ def labelled_graphs(
     """
     # Labels that look like values are no classes, unless a task of classes is chosen.
     asked = None if task is None or task.of_several else task
-    graphs = as_graphs(graphs, asked, labels=y is None)
+    try:
+        graphs = as_graphs(graphs, asked, labels=y is None)
+    except HaarPoolError:
+        if asked is not None and y is None:
+            _check_units(graphs, asked)
+        raise
     if y is not None and task is not None and task.of_nodes:
         return with_node_labels(graphs, y, task)
     if y is not None:
@@ -182,6 +188,14 @@ def labelled_graphs(
         expected = f"labels of the graphs of {graphs.name}"
         raise HaarPoolError(expected, "none", remedy, targets="COLUMN")
     return graphs if task is None else with_task(graphs, task), None
+
+
+def _check_units(graphs: Any, task: Task) -> None:
+    """Raise an error if nodes have labels where those of graphs are meant, or the other way."""
+    with suppress(HaarPoolError):
+        graphs = as_graphs(graphs)
+    if isinstance(graphs, Graphs) and graphs.task and graphs.task.of_nodes != task.of_nodes:
+        with_task(graphs, task)
 
 
 def words_of_graphs(name: str, value: Any = ...) -> str:

@@ -16,6 +16,7 @@ from haarpool._text import count
 from haarpool._types import Ints
 from haarpool.chains.adjacency import as_array
 from haarpool.datasets.graphs import Graphs
+from haarpool.datasets.nodes import MASKS
 from haarpool.errors import HaarPoolError
 
 RULES = "stratified, random, nodes, scaffold, kfold:K, given, or a JSON file"
@@ -61,7 +62,7 @@ class NodeSplit(Split):
 
 
 class _Units(NamedTuple):
-    """What is split: the graphs of a dataset, or the nodes of its only graph.
+    """What is split: the graphs or signals of a dataset, or the nodes of its only graph.
 
     Attributes:
         noun: What they are.
@@ -94,7 +95,7 @@ class _Units(NamedTuple):
             known = task.labelled(targets)
             return cls("node", labels, np.flatnonzero(known), len(known), strata, NodeSplit)
         labelled = np.flatnonzero(graphs.is_labelled)
-        return cls("graph", labels, labelled, len(graphs), strata, Split)
+        return cls(graphs.unit, labels, labelled, len(graphs), strata, Split)
 
     def class_counts(self) -> Ints:
         """Count the units of each class that has some; empty if they have no single class each."""
@@ -134,7 +135,7 @@ def make_splits(rule: str, graphs: Graphs, seed: int = 0, repeats: int = 1) -> l
     _validate.seed(seed)
     _validate.whole_number("repeats", repeats)
     if rule == "nodes" and not splits_nodes(graphs):
-        got = f"{count(len(graphs), 'graph')} of {graphs.name}"
+        got = f"{count(len(graphs), graphs.unit)} of {graphs.name}"
         got += "" if graphs.has_node_labels else ", without labels of nodes"
         raise HaarPoolError(
             "a single graph with labels at its nodes", got, "pass {split}", split="random"
@@ -216,14 +217,15 @@ def hold_out(graphs: Graphs, share: float, seed: int = 0) -> Split:
 
 
 def num_folds(rule: str, graphs: Graphs | None = None) -> int | None:
-    """Return K of "kfold:K", or the number of folds of "given"; None for rules without folds.
+    """Return K of "kfold:K", or the number of folds of "given"; None without several folds.
 
     Args:
         rule: As in `make_splits`.
         graphs: The dataset, whose published folds "given" means.
     """
     if rule == "given" and graphs is not None and graphs.node_splits and splits_nodes(graphs):
-        return len(graphs.node_splits)
+        folds = len(graphs.node_splits)
+        return folds if folds > 1 else None
     if rule == "given" and graphs is not None and graphs.split is None:
         return None if graphs.folds is None else int(graphs.folds.max()) + 1
     name, _, number = rule.partition(":")
@@ -311,6 +313,7 @@ def _rotated(units: _Units, folds: Sequence[Ints]) -> list[Split]:
 def _published(graphs: Graphs, units: _Units) -> list[Split]:
     """Return the published splits, or one split for each published fold."""
     if units.split is NodeSplit and graphs.node_splits:
+        _check_masks(graphs.node_splits)
         return [_check_split(one, units, "the published split") for one in graphs.node_splits]
     if graphs.split is not None:
         return [_check_split(graphs.split, units, "the published split")]
@@ -322,6 +325,15 @@ def _published(graphs: Graphs, units: _Units) -> list[Split]:
     return _rotated(
         units, [np.flatnonzero(folds == fold) for fold in range(graphs.folds.max() + 1)]
     )
+
+
+def _check_masks(splits: Sequence[Mapping[str, Ints]]) -> None:
+    """Raise an error if a mask marks no node."""
+    for column, split in enumerate(splits):
+        for part, mask in MASKS.items():
+            if not len(split[part]):
+                where = f"column {column} of {mask}" if len(splits) > 1 else mask
+                raise HaarPoolError(f"a node in {where}", "none", "mark one")
 
 
 def _by_scaffold(graphs: Graphs, labelled: Ints) -> Split:

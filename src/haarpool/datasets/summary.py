@@ -59,6 +59,17 @@ def summary(graphs: Graphs) -> dict[str, Any]:
         result["node labels"] = kinds[0] if len(kinds) == 1 else kinds
     if graphs.split is not None:
         result["published split"] = {name: len(part) for name, part in graphs.split.items()}
+    if len(graphs.node_splits) == 1:
+        split = graphs.node_splits[0]
+        result["published split of nodes"] = {name: len(part) for name, part in split.items()}
+    elif graphs.node_splits:
+        sizes = {
+            part: spread(np.array([len(split[part]) for split in graphs.node_splits]))
+            for part in graphs.node_splits[0]
+        }
+        result["published splits of nodes"] = {"number": len(graphs.node_splits), **sizes}
+    if "pos" in graphs.columns:
+        result["coordinates of nodes"] = graphs.columns["pos"].shape[1]
     return result
 
 

@@ -15,7 +15,7 @@ from haarpool._types import Floats, Ints
 from haarpool.errors import HaarPoolError
 from haarpool.tasks._figures import Figure, Matrix
 from haarpool.tasks._labels import MISSING, NO_NAMES, PARTS, Names, balanced
-from haarpool.tasks._registry import register
+from haarpool.tasks._registry import infer_task, register
 from haarpool.tasks._scale import Scale
 from haarpool.tasks._scores import ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC, Score
 from haarpool.tasks._task import Task
@@ -64,8 +64,8 @@ class Classification(Task):
             raise HaarPoolError(
                 f"at least two classes in {dataset}",
                 f"only {names.classes[present[0]]!r}",
-                "add graphs of another class, or pass {task}",
-                task="regression",
+                f"add {self.unit}s of another class, or pass {{task}}",
+                task=str(infer_task(1, of_nodes=self.of_nodes)),
             )
 
     def check_parts(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from haarpool.tasks._labels import MISSING
 from haarpool.tasks._registry import register
-from haarpool.tasks._scores import ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC, Score
+from haarpool.tasks._scores import ACCURACY, F1, Score
 from haarpool.tasks.classification import Classification
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ class NodeClassification(Classification):
 
     of_nodes = True
     of_several = ""
-    scores: ClassVar[tuple[Score, ...]] = (ACCURACY, BALANCED_ACCURACY, F1, ROC_AUC)
     headline: ClassVar[tuple[Score, ...]] = (ACCURACY, F1)
 
     def loss(

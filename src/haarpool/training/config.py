@@ -41,8 +41,8 @@ class RunConfig:
         epochs: Maximum number of epochs.
         lr: Learning rate.
         weight_decay: Weight decay.
-        batch_size: Graphs per training step, over all processes; 0 chooses a power of 2 by the
-            number of graphs: about 40 steps per epoch, 16 to 128 graphs each. HaarNet leaves out a
+        batch_size: Graphs or signals per training step, over all processes; 0 chooses a power of 2
+            by their number: about 40 steps per epoch, 16 to 128 graphs each. HaarNet leaves out a
             last minibatch of less than a quarter of it; the next epoch has other ones.
         patience: Training stops after this many epochs without a better validation result; no
             effect with monitor="last".
@@ -100,7 +100,7 @@ class RunConfig:
     lr: float = setting(0.001, "learning rate", metavar="RATE", limits=(0, 1000))
     weight_decay: float = setting(0.0005, "weight decay", metavar="RATE")
     batch_size: int = setting(
-        60, "graphs per training step, 0 for automatic", metavar="N", limits=(0, None)
+        60, "graphs or signals per training step, 0 for automatic", metavar="N", limits=(0, None)
     )
     patience: int = setting(
         50,
@@ -133,7 +133,8 @@ class RunConfig:
     )
     split: str = setting(
         "auto",
-        "stratified, random, scaffold, kfold:K (K trainings per repeat), given, or a JSON file",
+        "stratified, random, nodes, scaffold, kfold:K (K trainings per repeat), given, or a JSON "
+        "file",
         metavar="RULE",
     )
     precision: Literal["auto", "float32", "bfloat16"] = setting(

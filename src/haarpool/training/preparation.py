@@ -87,9 +87,7 @@ def prepare_minibatches(
         return SignalBatches(parts, signals, device)
 
     parameters = with_options(chain)
-    ratio = parameters.get("ratio", 0.5)
-    largest = graphs.largest_component
-    levels = network.arch.levels_of(largest, ratio if isinstance(ratio, float) else 0.5)
+    levels = network.arch.levels_of(graphs.largest_component, parameters)
     if levels is not None:
         parameters["num_levels"] = levels
     transform = network.transform(**parameters)

@@ -224,11 +224,8 @@ def _choose_arch(config: RunConfig, graphs: Graphs) -> str:
     arch = config.arch
     if arch == "auto":
         arch = "haarunet" if graphs.task.of_nodes else "haarnet"
-    ratio = config.chain.get("ratio", 0.5)
     parsed = parse_architecture(arch)
-    chosen = parsed.with_levels(
-        graphs.largest_component, ratio if isinstance(ratio, float) else 0.5
-    )
+    chosen = parsed.with_levels(graphs.largest_component, config.chain)
     return arch if chosen is parsed else str(chosen)
 
 

@@ -82,9 +82,8 @@ class Network(torch.nn.Module):
             raise HaarPoolError(
                 f"a network with an output for {kind}, for the task {str(self.task)!r}",
                 f"{str(arch)!r}",
-                "pass another {arch} or {task}",
+                "pass {arch}",
                 arch="haarunet" if self.task.of_nodes else "haarnet",
-                task=...,
             )
         self.domain = choose_domain(arch, domain)
         self.in_channels = whole_number("in_channels", in_channels, remedy="pass data.num_features")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from haarpool.nn.networks.sized_architecture import SizedArchitecture
+from haarpool.nn.strings.architecture import NO_CHAIN
 from haarpool.nn.strings.registry import network
 
 LAST_NODES = 10  # about as many are left on the last level of automatic levels
@@ -58,23 +60,26 @@ class HaarUNetArchitecture(SizedArchitecture):
         """Parameters of the chains; without `num_levels` if the graphs decide it."""
         return {"top": None} if self.levels is None else super().chain_parameters
 
-    def levels_of(self, largest: int, ratio: float = 0.5) -> int | None:
+    def levels_of(self, largest: int, chain: Mapping[str, Any] = NO_CHAIN) -> int | None:
         """Return the number of levels for graphs of at most `largest` nodes; None if it is given.
 
         Args:
             largest: Number of nodes of the largest connected graph.
-            ratio: Share of the nodes that a step keeps.
+            chain: Parameters of the chain: a list of `ratio` or `sizes` has an entry per level.
         """
         if self.levels is not None:
             return None
+        for values in (chain.get("sizes"), chain.get("ratio")):
+            if isinstance(values, Iterable) and not isinstance(values, str):
+                return len(tuple(values))
+        ratio = chain.get("ratio", 0.5)
+        levels = math.ceil(math.log(LAST_NODES / largest) / math.log(ratio))
         # Of two weights of coarse levels, which are shared, both are used.
-        return max(
-            2 if self.shared else 1, math.ceil(math.log(LAST_NODES / largest) / math.log(ratio))
-        )
+        return max(2 if self.shared else 1, levels)
 
-    def with_levels(self, largest: int, ratio: float = 0.5) -> Self:
+    def with_levels(self, largest: int, chain: Mapping[str, Any] = NO_CHAIN) -> Self:
         """Return the architecture for graphs of this size, if its weights depend on the levels."""
-        levels = None if self.shared else self.levels_of(largest, ratio)
+        levels = None if self.shared else self.levels_of(largest, chain)
         return self if levels is None else replace(self, levels=levels)
 
     def parts(self) -> list[tuple[str, str]]:

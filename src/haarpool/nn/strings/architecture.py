@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar, Self, get_args
 
 from haarpool._types import Domain
@@ -24,6 +25,7 @@ from haarpool.nn.strings.registry import (
 
 DEFAULT_WIDTH = 64  # of layers that name none
 MAX_WIDTH = 2**16
+NO_CHAIN: Mapping[str, Any] = MappingProxyType({})  # all parameters by default
 
 
 class UnknownTokenError(HaarPoolError):
@@ -67,16 +69,16 @@ class AnyArchitecture(ABC):
     def with_width(self, width: int) -> Self:
         """Return the architecture with a width for the layers that name none."""
 
-    def levels_of(self, largest: int, ratio: float = 0.5) -> int | None:
+    def levels_of(self, largest: int, chain: Mapping[str, Any] = NO_CHAIN) -> int | None:
         """Return the number of levels for graphs of at most `largest` nodes; None if it is given.
 
         Args:
             largest: Number of nodes of the largest graph.
-            ratio: Share of the nodes that a step keeps.
+            chain: Parameters of the chain: a list of `ratio` or `sizes` has an entry per level.
         """
         return None
 
-    def with_levels(self, largest: int, ratio: float = 0.5) -> Self:
+    def with_levels(self, largest: int, chain: Mapping[str, Any] = NO_CHAIN) -> Self:
         """Return the architecture for graphs of this size, if its weights depend on the levels."""
         return self
 
