@@ -317,3 +317,9 @@ def test_positions_of_signals_are_stored_once():
     wrong = replace(once, columns=once.columns | {"pos": pos[:5]})
     with error_with("columns['pos'] as an array (360, columns)", "(5, 2)"):
         as_graphs(wrong)
+
+
+def test_tasks_of_graphs_do_not_fit_a_file_of_nodes(tmp_path):
+    np.savez(tmp_path / "a.npz", **arrays())
+    with error_with("node_classification or node_regression for .npz file", "got regression"):
+        read_graphs(tmp_path / "a.npz", task="regression")

@@ -18,6 +18,7 @@ class Arrays(Reader):
 
     phrase = ".npz file of a graph with labels at its nodes"
     suffixes = (".npz",)
+    tasks = ("node_classification", "node_regression")
 
     def read(self, source: Path, task: str | None = None, *, labels: bool = True) -> Graphs:
         """Read the arrays; nothing is unpickled."""
