@@ -17,7 +17,7 @@ from haarpool.datasets import as_graphs
 from haarpool.datasets.nodes import node_label_fields
 from haarpool.datasets.splits import make_splits
 from haarpool.training.config import RunConfig
-from haarpool.training.devices import ProcessGroup
+from haarpool.training.devices import ProcessGroup, find_device
 from haarpool.training.loop import Trainer
 from haarpool.training.minibatches import Minibatches
 from haarpool.training.run import start_run
@@ -46,9 +46,10 @@ def own_cache(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
-def run_of(name, **settings):
+def run_of(name, device="cpu", **settings):
     config = RunConfig(**SMALL | {"epochs": 3} | settings)
-    return start_run(as_graphs(DATA[name]), config, ProcessGroup(), progress=False)
+    group = ProcessGroup(device=find_device(device))
+    return start_run(as_graphs(DATA[name]), config, group, progress=False)
 
 
 def trained(run, epochs=3, **options):
@@ -64,10 +65,13 @@ def saved(name, folder):
     return path
 
 
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @every
-def test_padded_minibatches_train_alike(name):
-    run = run_of(name)
+def test_padded_minibatches_train_alike(name, device):
+    """On a GPU padded steps are captured."""
+    run = run_of(name, device)
     states = [trained(run, padded=padded).network.state_dict() for padded in (False, True)]
+    assert not run.group.captures.failed
     torch.testing.assert_close(*states, rtol=LOOSER["training"], atol=1e-5)
 
 

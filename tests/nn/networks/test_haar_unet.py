@@ -255,6 +255,24 @@ def test_padded_minibatches_give_the_same_rows():
     torch.testing.assert_close(padded[:rows], model(batches.take([1, 3])))
 
 
+@pytest.mark.gpu
+@kinds
+def test_a_gpu_gives_the_same(kind):
+    data, model = graphs([30])[0], net(kind)
+    expected = model(data)
+    x = torch.randn(4, 30, FEATURES).double()
+    signals = model({**data.tensors, "x": x})
+    model, data = model.cuda(), data.to("cuda")
+    batch = Minibatches.of([data], "cuda").take([0])  # with lists of neighbours
+    for one in (data, batch):
+        torch.testing.assert_close(model(one).cpu(), expected)
+    output = model({**batch, "x": x.cuda()})
+    torch.testing.assert_close(output.cpu(), signals)
+    first, again = (torch.autograd.grad(output.square().sum(), model.embedding.weight,
+                                        retain_graph=True)[0] for _ in range(2))  # fmt: skip
+    assert torch.equal(first, again)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["levels", "flat"])
 def test_compiles(kind):
