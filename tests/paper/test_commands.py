@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from helpers.commands import run_main, run_until_signal, still_alive
+from helpers.files import needs_data
 from paper.__main__ import main
 
 MAIN = "paper.__main__:main"
@@ -31,6 +32,7 @@ def quick(folder, *arguments, **options):
     return run_paper(*command, *arguments, **options)
 
 
+@needs_data
 def test_quick_version_of_table_1(tmp_path):
     out = quick(tmp_path).out
     lines = read(tmp_path)
@@ -64,6 +66,7 @@ def test_quick_version_of_the_ablation(tmp_path):
     assert "Haar domain" in (tmp_path / "README.md").read_text()
 
 
+@needs_data
 def test_a_line_is_a_repeat_of_haarpool_train(tmp_path):
     quick(tmp_path, "--method", "haarpool")
     environment = {"HAARPOOL_CACHE": tmp_path / "cache"}
@@ -108,6 +111,7 @@ def test_a_killed_command_goes_on_with_several_processes(tmp_path, monkeypatch):
     assert "4 trials ok, 0 failed, 2 were there" in quick(tmp_path, "--jobs", 2).out
 
 
+@needs_data
 def test_a_failed_run_is_recorded_and_retried(tmp_path, monkeypatch):
     only = ("--method", "gin", "--repeats", 1)
 

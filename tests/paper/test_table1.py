@@ -19,6 +19,7 @@ from paper.tables import NO_POOLING, TABLES, find_table
 TABLE = find_table("table1")
 CELLS = {cell.key: cell for cell in TABLE.cells}
 SAME = ("sortpool", "diffpool", "gpool", "sagpool", "eigenpool")
+from helpers.files import needs_data
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -92,6 +93,7 @@ def test_all_methods_of_the_paper_are_there_and_linked():
     }  # fmt: skip
 
 
+@needs_data
 def test_sizes_of_mutag_are_those_of_the_data():
     sizes = np.sort(read_graphs("MUTAG").sizes)
     assert table1.SIZE_60["MUTAG"] == sizes[math.ceil(0.6 * len(sizes)) - 1]
