@@ -11,6 +11,7 @@ from haarpool.errors import HaarPoolError
 from haarpool.nn import build_model
 from haarpool.nn.strings.architecture import parse_architecture
 from haarpool.training.presets import preset
+from helpers.files import needs_data
 from paper import table1
 from paper.learners import MixtureLearner, kinds_of
 from paper.published import TABLE1
@@ -19,7 +20,6 @@ from paper.tables import NO_POOLING, TABLES, find_table
 TABLE = find_table("table1")
 CELLS = {cell.key: cell for cell in TABLE.cells}
 SAME = ("sortpool", "diffpool", "gpool", "sagpool", "eigenpool")
-from helpers.files import needs_data
 
 
 @pytest.mark.parametrize("name", TABLES)
