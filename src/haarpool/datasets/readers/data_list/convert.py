@@ -100,7 +100,6 @@ def from_data_list(
         alone = _single_graph(graphs[0], name, task, labels=labels)
         if alone is not None:
             return alone
-    of_nodes = labels and _has_node_labels(graphs, task)
     edges, sizes, weights = [], [], []
     for g, data in enumerate(graphs):
         if not hasattr(data, "edge_index"):
@@ -121,6 +120,11 @@ def from_data_list(
     with suppress(HaarPoolError):  # some graphs have no positions, or others
         node_columns["pos"] = _rows(graphs, "pos", sizes)
     attributes = _rows(graphs, "edge_attr", counts)
+    fields: Mapping[str, Any] = {}
+    if labels and _has_node_labels(graphs, task):
+        fields = _node_targets(graphs, task, sizes)
+    elif labels:
+        fields = _targets(graphs, task)
     return Graphs(
         name,
         start,
@@ -128,13 +132,7 @@ def from_data_list(
         {kind: values for kind, values in node_columns.items() if values is not None},
         edge_weight=np.concatenate(weights).astype(np.float64) if weighted else None,
         edge_columns={} if attributes is None else {"attributes": attributes},
-        **(
-            _node_targets(graphs, task, sizes)
-            if of_nodes
-            else _targets(graphs, task)
-            if labels
-            else {}
-        ),
+        **fields,
     )
 
 
