@@ -25,7 +25,7 @@ def find_parts() -> dict[str, ModuleType]:
 
     A part is a module with TITLE and `run`, which yields its measurements. One that takes long or
     needs real data has FILE too, the name of a file of its own in results/. It runs when it is
-    asked for; the others share a file.
+    asked for; the others share a file. `{device}` in it is that of the options.
     """
     names = module_names("benchmarks.parts")
     return {name: import_module(f"benchmarks.parts.{name}") for name in names}
@@ -40,7 +40,7 @@ def describe_parts() -> Iterator[str]:
 
 def results_path(folder: Path, options: BenchOptions, file: str | None = None) -> Path:
     """Return a JSON file in a folder of results: that of a part, by default that of the device."""
-    stem = file or f"bench-{options.device.type}"
+    stem = (file or "bench-{device}").format(device=options.device.type)
     return folder / f"{stem}{'-quick' * options.quick}.json"
 
 

@@ -2,13 +2,15 @@
 
 Steps are on a graph of as many nodes and edges as a power grid of 9,241 buses, with 16 signals:
 `HaarUNet` beside the flat network of 16 layers and the same width, and beside PyG's `GraphUNet`,
-which takes signals as copies of the graph. The commands train and predict on grids.
+which takes signals as copies of the graph. The commands train and predict on grids. On a GPU
+instead a step on one grid of ten million nodes.
 """
 
 from __future__ import annotations
 
 import math
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -19,16 +21,24 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.nn import GraphUNet
 
-from benchmarks.measure import BenchOptions, captured, measure, run_haarpool
+from benchmarks.measure import (
+    BenchOptions,
+    captured,
+    in_new_process,
+    measure,
+    peak_memory,
+    run_haarpool,
+)
 from benchmarks.results import Measurement
 from haarpool.nn import HaarUNet
 from haarpool.training.minibatches import Minibatches
 
 TITLE = "networks for nodes; value: ratio of times of a step, or peak memory in GB"
-FILE = "nodes"
+FILE = "nodes-{device}"
 NODES, SIGNALS, WIDTH, LAYERS = 9_241, 16, 64, 16
 FLAT_LIMIT = {"cpu": 0.6, "cuda": 0.5}  # of HaarUNet's step over that of the flat network
 SIDES = (316, 1_000)  # of the grids
+LARGE = 3_163  # side of the grid on a GPU
 MEMORY = {"train": 12.0, "predict": 4.0}  # GB on the largest grid, at most
 EXPONENT = 1.1  # of the growth of time with the nodes, at most
 
@@ -103,23 +113,49 @@ def run(options: BenchOptions) -> Iterator[Measurement]:
         f"step of GraphUNet over HaarUNet, eager, {size}", peer.median / own, "x", at_least=3.0,
         note=f"{peer.median:.0f} ms", error=peer.error,
     )  # fmt: skip
-    yield from commands(options)
+    if options.on_gpu:
+        yield in_new_process(large_step, options)  # all memory for it
+    else:
+        yield from commands(options)
+
+
+def large_step(options: BenchOptions) -> Measurement:
+    """Measure a step on one grid of ten million nodes, and its memory in sizes of x."""
+    side = 20 if options.quick else LARGE
+    nodes = side * side
+    unet = HaarUNet(4, 1, width=WIDTH, levels=round(math.log2(nodes / 10))).to(options.device)
+    transform = unet.transform()
+    assert transform is not None
+    grid = Data(x=torch.randn(nodes, 4), edge_index=torch.from_numpy(grid_edges(side)))
+    start = time.perf_counter()
+    data = transform(grid)
+    in_chain = time.perf_counter() - start
+    batch = Minibatches.of([data], options.device).take([0])
+    step = step_of(unet, lambda: unet(batch))
+    times = measure({"step": step}, options)["step"]
+    size_of_x = 4 * nodes * WIDTH
+    peak = peak_memory(step, options)
+    return Measurement(
+        f"step on a grid of {nodes:,} nodes, peak memory", peak / size_of_x, "sizes of x", times,
+        note=f"{peak / 1e9:.0f} GB, x of width {WIDTH}; chain in {in_chain:.0f} s",
+    )  # fmt: skip
+
+
+def grid_edges(side: int) -> np.ndarray:
+    """Return the edges of a square grid, numbered row by row, in both directions."""
+    number = np.arange(side * side).reshape(side, side)
+    across = np.stack([number[:, :-1].ravel(), number[:, 1:].ravel()])
+    down = np.stack([number[:-1].ravel(), number[1:].ravel()])
+    pairs = np.concatenate([across, down], axis=1)
+    return np.concatenate([pairs, pairs[::-1]], axis=1)
 
 
 def write_grid(path: Path, side: int) -> None:
     """Write a grid whose nodes have a value: a smooth function of their noisy features."""
-    rng, number = np.random.default_rng(0), np.arange(side * side).reshape(side, side)
-    pairs = np.concatenate(
-        [
-            np.stack([number[:, :-1].ravel(), number[:, 1:].ravel()]),
-            np.stack([number[:-1].ravel(), number[1:].ravel()]),
-        ],
-        axis=1,
-    )
+    rng = np.random.default_rng(0)
     smooth = np.sin(np.arange(side) / 20)[:, None] * np.cos(np.arange(side) / 30)
     x = smooth.reshape(-1, 1) + rng.normal(size=(side * side, 4))
-    edges = np.concatenate([pairs, pairs[::-1]], axis=1)
-    np.savez(path, edge_index=edges, x=x.astype(np.float32), y=smooth.ravel())
+    np.savez(path, edge_index=grid_edges(side), x=x.astype(np.float32), y=smooth.ravel())
 
 
 def commands(options: BenchOptions) -> Iterator[Measurement]:
