@@ -87,6 +87,7 @@ WRONG = {
         {"edges": np.array([[0, 2], [1, 3]])}, "edges inside a", "2 - 3 between graph 0 and g",
     ),
     "weights": ({"edge_weight": np.ones(5)}, "edge_weight as an array (6,)", "shape (5,)"),
+    "weights of 0 alone": ({"edge_weight": np.zeros(6)}, "edge weight above 0", "0 for all 6"),
     "NaN as weight": ({"edge_weight": np.full(6, np.nan)}, "finite edge weights", "in graph 0"),
     "rows": ({"columns": {"x": np.ones((4, 1))}}, "columns['x'] as an array (5, c", "(4, 1)"),
     "vector": ({"columns": {"x": np.ones(5)}}, "columns['x'] as an array (5, c", "(5,)"),

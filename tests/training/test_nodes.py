@@ -315,6 +315,7 @@ def test_missing_labels_of_a_file(tmp_path):
         (hp.HaarClassifier, DATA["classes"], "nodes", "HaarNodeClassifier"),
         (hp.HaarClassifier, DATA["signals"], "nodes", "HaarNodeRegressor"),
         (hp.HaarRegressor, DATA["graphs"], "nodes", "HaarNodeRegressor"),
+        (hp.HaarRegressor, DATA["graphs"][0], "nodes", "HaarNodeRegressor"),
         (hp.HaarRegressor, DATA["signals"], "nodes", "HaarNodeRegressor"),
         (hp.HaarRegressor, DATA["classes"], "nodes", "HaarNodeClassifier"),
         (hp.HaarNodeClassifier, "rings", "graphs", "HaarClassifier"),

@@ -95,6 +95,9 @@ def _nodes_and_edges(graphs: Graphs) -> dict[str, Any]:
             g = owner[np.argmin(np.isfinite(weight))]
             got, remedy = f"NaN or infinity in {graphs.where(g)}", "correct or remove these edges"
             raise _wrong("finite edge weights", got, remedy)
+        if count and not weight.any():  # an edge of weight 0 connects nothing
+            remedy = "leave edge_weight out, or pass weights above 0"
+            raise _wrong("an edge weight above 0", f"0 for all {count:,} edges", remedy)
     _check_rows("edge_columns", graphs.edge_columns, count)
     if (owner[1:] >= owner[:-1]).all():
         return {}

@@ -173,12 +173,15 @@ def labelled_graphs(
     """
     # Labels that look like values are no classes, unless a task of classes is chosen.
     asked = None if task is None or task.of_several else task
+    given = graphs
     try:
-        graphs = as_graphs(graphs, asked, labels=y is None)
+        graphs = as_graphs(given, asked, labels=y is None)
     except HaarPoolError:
         if asked is not None and y is None:
-            _check_units(graphs, asked)
+            _check_units(given, asked)
         raise
+    if asked is not None and y is None and len(graphs) == 1:  # its nodes may look like targets
+        _check_units(given, asked)
     if y is not None and task is not None and task.of_nodes:
         return with_node_labels(graphs, y, task)
     if y is not None:
