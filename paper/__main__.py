@@ -1,4 +1,4 @@
-"""`python -m paper`: measure the tables of the paper.
+"""`python -m paper`: measure the tables of the paper, and those of the study of pooling.
 
 Lines, figures and the report are in results/; a killed command continues where it stopped.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -16,12 +17,13 @@ from haarpool.cli import run_safely
 from haarpool.cli.flags import comma_separated
 from haarpool.cli.parser import add_root
 from haarpool.cli.terminal import progress_option
-from haarpool.comparison.runner import run_table
+from haarpool.comparison.runner import Summary, run_table
 from haarpool.comparison.table import REPEATS
 from haarpool.datasets import find_dataset, read_graphs
 from haarpool.datasets.locations import REMEDY
 from haarpool.errors import HaarPoolError
 from paper.known import copy_known
+from paper.pooling import STUDY
 from paper.report import check_folder, write_report
 from paper.tables import (
     FROM_BENCHMARK,
@@ -36,11 +38,11 @@ def make_parser() -> ArgumentParser:
     """Make the parser."""
     parser = ArgumentParser(
         prog="python -m paper",
-        description="Measure the tables of the paper.",
+        description="Measure the tables of the paper, and those of the study of pooling.",
         epilog="example:\n  python -m paper table1 --dataset MUTAG --method haarpool,gin --jobs 2",
         formatter_class=RawDescriptionHelpFormatter,
     )
-    tables = (*TABLES, *FROM_BENCHMARK)
+    tables = (*TABLES, *FROM_BENCHMARK, STUDY)
     parser.add_argument("table", nargs="?", choices=tables, help=f"one of {', '.join(tables)}")
     for name, what in (("dataset", "datasets"), ("method", "methods"), ("protocol", "protocols")):
         parser.add_argument(
@@ -90,6 +92,8 @@ def run(arguments: Namespace) -> int:
     """Run the command."""
     if arguments.report:
         _check_alone(arguments)
+    if arguments.table == STUDY:
+        return _study(arguments)
     is_benchmark = arguments.table in FROM_BENCHMARK
     table = None if arguments.report or is_benchmark else _selected_table(arguments)
     if arguments.list:
@@ -98,7 +102,7 @@ def run(arguments: Namespace) -> int:
         names = PARTS if table is None else ["\t".join(cell.key) for cell in table.cells]
         print(*names, sep="\n")
         return 0
-    folder = Path(arguments.results or ("results/quick" if arguments.quick else "results"))
+    folder = _results(arguments)
     check_folder(folder)
     failed = 0
     if table is not None:
@@ -108,6 +112,30 @@ def run(arguments: Namespace) -> int:
     for path in write_report(folder, quick=arguments.quick):
         print(path)
     return 1 if failed else 0
+
+
+def _results(arguments: Namespace) -> Path:
+    return Path(arguments.results or ("results/quick" if arguments.quick else "results"))
+
+
+def _study(arguments: Namespace) -> int:
+    """Train what is missing of the study, and write its page."""
+    from paper.pooling.page import write_page
+    from paper.pooling.run import choose, run_study
+
+    folder = _results(arguments)
+    if arguments.report:
+        print(*write_page(folder), sep="\n")
+        return 0
+    chosen = choose(*map(comma_separated, (arguments.dataset, arguments.method)))
+    if arguments.list:
+        print(
+            *(f"{task.name}\t{name}" for task, names in chosen.items() for name in names), sep="\n"
+        )
+        return 0
+    with _resumable(folder / STUDY):
+        summary = run_study(chosen, folder, arguments)
+    return _show(summary)
 
 
 def _check_alone(arguments: Namespace) -> None:
@@ -164,7 +192,7 @@ def _train(table: PaperTable, folder: Path, arguments: Namespace) -> int:
             raise HaarPoolError(f"the published dataset {dataset}", got, REMEDY)
 
     copy_known(table, folder, repeats, retry=arguments.retry)
-    try:
+    with _resumable(folder / table.name):
         summary = run_table(
             table,
             folder,
@@ -177,11 +205,23 @@ def _train(table: PaperTable, folder: Path, arguments: Namespace) -> int:
             progress=progress_option(arguments),
             show=partial(print, flush=True),
         )
+    return _show(summary)
+
+
+@contextmanager
+def _resumable(folder: Path) -> Iterator[None]:
+    """Say after Ctrl-C where the finished trials are and how to continue."""
+    try:
+        yield
     except KeyboardInterrupt:
         again = shlex.join(["python", "-m", "paper", *sys.argv[1:]])
         raise KeyboardInterrupt(
-            f"interrupted; finished trials are in {folder / table.name}; continue with: {again}"
+            f"interrupted; finished trials are in {folder}; continue with: {again}"
         ) from None
+
+
+def _show(summary: Summary) -> int:
+    """Print how many trials ended how; return how many failed."""
     print(f"{summary.ok} trials ok, {summary.failed} failed, {summary.skipped} were there")
     if summary.failed:
         print("try failed trials again with --retry")

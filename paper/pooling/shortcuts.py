@@ -1,0 +1,171 @@
+"""What reaches the labels of a task without any graph network: beside it networks must be read.
+
+Parameters are chosen by the validation part, as those of networks are.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import splu
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsClassifier
+
+from haarpool._types import Floats, Ints
+from haarpool.comparison.checkpoints import Checkpoints
+from haarpool.comparison.learners import Learner, Line
+from haarpool.datasets.splits import Split
+
+Predict = Callable[[Ints], Floats]  # of graphs, signals or nodes, by their numbers
+FACTORS = np.logspace(-2, 5, 8)  # of the penalty of ridge regression
+NEIGHBOURS = (1, 3, 5, 10, 20, 50)
+
+
+class ShortcutLearner(Learner):
+    """Fits a model that is no graph network.
+
+    Attributes:
+        title: Its name in the page.
+    """
+
+    title: ClassVar[str]
+
+    @abstractmethod
+    def candidates(self, split: Split) -> Iterator[Predict]:
+        """Yield fitted models, of which the validation part chooses one.
+
+        Args:
+            split: The split.
+        """
+
+    def train(self, seed: int, splits: list[Split], checkpoints: Checkpoints) -> Line:
+        """Fit and score."""
+        graphs, task, split = self.graphs, self.graphs.task, splits[seed]
+        assert task is not None
+        assert graphs.targets is not None
+        start, metric = time.perf_counter(), task.scores[0].name
+        true = {
+            part: graphs.targets[split.rows(getattr(split, part), graphs)]
+            for part in ("validation", "test")
+        }
+        scored = []
+        for predict in self.candidates(split):
+            predicted = predict(split.validation)
+            score = task.higher_is_better(task.main_score(predicted, true["validation"]))
+            scored.append((score, predict))
+        best, predict = max(scored, key=lambda pair: pair[0])
+        predicted, names = predict(split.test), graphs.names
+        test = task.score(predicted, true["test"], names)
+        parts = {}
+        if len(task.column_names(names)) > 1:
+            each = task.score_targets(predicted, true["test"], names)
+            columns = task.column_names(names)
+            parts = {name: one[metric] for name, one in zip(columns, each, strict=True)}
+        return {
+            "metric": metric, "value": test[metric], "validation": task.higher_is_better(best),
+            "scores": {"test": test}, "parts": parts, "device": "cpu",
+            "training_seconds": round(time.perf_counter() - start, 2),
+        }  # fmt: skip
+
+    def signals(self, values: NDArray[Any]) -> Floats:
+        """Return (S, N * columns) rows of nodes as one row for each signal."""
+        return values.reshape(len(self.graphs), -1).astype(np.float64)
+
+
+class RidgeLearner(ShortcutLearner):
+    """Ridge regression from all inputs of all nodes to the labels of all nodes."""
+
+    title = "ridge regression from all inputs"
+
+    def candidates(self, split: Split) -> Iterator[Predict]:
+        """Yield fits with several penalties; those for missing labels learn their mean."""
+        x, y = self.signals(self.graphs.columns["x"]), self.signals(self.graphs.targets)
+        mean, spread = x[split.train].mean(0), x[split.train].std(0)
+        x = (x - mean) / np.where(spread > 0, spread, 1)
+        targets = self.graphs.targets.shape[1]
+        known = y[split.train]
+        filled = np.where(np.isnan(known), np.nanmean(known, axis=0), known)
+        for factor in FACTORS:
+            model = Ridge(factor, solver="cholesky").fit(x[split.train], filled)
+            yield lambda rows, model=model: model.predict(x[rows]).reshape(-1, targets)
+
+
+class DiffusionLearner(ShortcutLearner):
+    """The physics: a DC solve on the grid, one factor fitted. Magnitudes are the training mean."""
+
+    title = "DC solve, one fitted factor"
+
+    def candidates(self, split: Split) -> Iterator[Predict]:
+        """Yield L⁺ (change of the injection), times the factor that fits the training part best."""
+        graphs = self.graphs
+        nodes = int(graphs.sizes[0])
+        u, v = graphs.edges
+        A = sparse.csc_array((graphs.edge_weight, (u, v)), shape=(nodes, nodes))
+        laplacian = sparse.csc_array(sparse.diags_array(A.sum(axis=0)) - A)
+        solve = splu(laplacian[1:, 1:].tocsc())  # the angle of the first bus is 0
+        x = graphs.columns["x"].reshape(len(graphs), nodes, -1)
+        load, share = x[:, :, 0], x[:, :, 2]
+        injection = load.sum(1, keepdims=True) * share / share.sum(1, keepdims=True) - load
+        angle = np.zeros((len(graphs), nodes))
+        angle[:, 1:] = solve.solve(injection[:, 1:].T.astype(np.float64)).T
+        angle -= angle.mean(1, keepdims=True)
+        y = graphs.targets.reshape(len(graphs), nodes, -1)
+        mean = y[split.train].mean(0)
+        rest = (y[split.train] - mean)[:, :, 0]
+        centre = angle[split.train].mean(0)
+        factor = (rest * (angle[split.train] - centre)).sum() / (
+            (angle[split.train] - centre) ** 2
+        ).sum()
+
+        def predict(rows: Ints) -> Floats:
+            result = np.broadcast_to(mean, (len(rows), *mean.shape)).copy()
+            result[:, :, 0] += factor * (angle[rows] - centre)
+            return result.reshape(-1, mean.shape[-1])
+
+        yield predict
+
+
+class NeighbourLearner(ShortcutLearner):
+    """The nearest training nodes on the map: features are the two coordinates alone."""
+
+    title = "nearest neighbours on the map"
+
+    def candidates(self, split: Split) -> Iterator[Predict]:
+        """Yield classifiers with several numbers of neighbours."""
+        pos = self.graphs.columns["pos"]
+        for number in NEIGHBOURS:
+            model = KNeighborsClassifier(number).fit(
+                pos[split.train], self.graphs.targets[split.train]
+            )
+            yield lambda nodes, model=model: model.predict_proba(pos[nodes])
+
+
+class TreesLearner(ShortcutLearner):
+    """Boosted trees on the features of each node alone."""
+
+    title = "boosted trees on node features"
+
+    def candidates(self, split: Split) -> Iterator[Predict]:
+        """Yield classifiers of several depths."""
+        x = self.graphs.columns["x"]
+        for leaves in (7, 15, 31):
+            model = HistGradientBoostingClassifier(
+                max_leaf_nodes=leaves, max_iter=100, random_state=0
+            )
+            model.fit(x[split.train], self.graphs.targets[split.train])
+            yield lambda nodes, model=model: model.predict_proba(x[nodes])
+
+
+SHORTCUTS: dict[str, type[ShortcutLearner]] = {
+    "ridge": RidgeLearner,
+    "diffusion": DiffusionLearner,
+    "neighbours": NeighbourLearner,
+    "trees": TreesLearner,
+}

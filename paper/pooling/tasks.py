@@ -1,0 +1,140 @@
+"""The tasks of the study. A task is data; `paper.pooling.data` reads or makes its dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from haarpool.errors import HaarPoolError
+from paper.pooling.methods import ALL, FIVE
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StudyTask:
+    """A task of the study.
+
+    Attributes:
+        name: Name of the dataset, and of its file of lines.
+        title: What is predicted, for readers.
+        text: Where it comes from and how it is split.
+        settings: Settings of all networks. The number of epochs is that of all methods.
+        methods: Names of the networks.
+        shortcuts: Names of what needs no graph network.
+        parts: Scores beside the main one that the page shows.
+        of_nodes: Whether each node has a label; else each graph has one.
+    """
+
+    name: str
+    title: str
+    text: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    methods: tuple[str, ...] = FIVE
+    shortcuts: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    of_nodes: bool = True
+
+
+_POWER = (
+    "Loads vary by 20 % around their means, independently; all generators share the slack. 600 "
+    "scenarios train, 75 validate, 75 test, in five random splits. "
+)
+TASKS = {
+    task.name: task
+    for task in (
+        StudyTask(
+            name="huangpu",
+            title="Eccentricity of road junctions",
+            text="The decile of the eccentricity of each junction within 16 hops, on the roads of "
+            "Huangpu, Shanghai (City-Networks; © OpenStreetMap contributors). 10 % of the nodes "
+            "train, 10 % validate, 80 % test, five random splits.",
+            settings={"epochs": 600, "dropout": 0.5},
+            methods=ALL,
+            shortcuts=("neighbours", "trees"),
+        ),
+        StudyTask(
+            name="power",
+            title="AC power flow, 2,869 buses",
+            text="Voltage angle and magnitude at each bus of `case2869pegase` from the loads. "
+            + _POWER,
+            settings={"epochs": 75},
+            methods=ALL,
+            shortcuts=("ridge", "diffusion"),
+            parts=("angle", "magnitude"),
+        ),
+        StudyTask(
+            name="power-regions",
+            title="AC power flow, loads correlated by region",
+            text="The same grid. Loads of a region vary together. " + _POWER,
+            settings={"epochs": 75},
+            methods=ALL,
+            shortcuts=("ridge", "diffusion"),
+            parts=("angle", "magnitude"),
+        ),
+        StudyTask(
+            name="power-2848",
+            title="AC power flow, 2,848 buses",
+            text="The same on `case2848rte`. " + _POWER,
+            settings={"epochs": 75},
+            methods=ALL,
+            shortcuts=("ridge", "diffusion"),
+            parts=("angle", "magnitude"),
+        ),
+        StudyTask(
+            name="outages",
+            title="AC power flow with lines out of service",
+            text="One or two lines of `case2869pegase` are out of service in each scenario; those "
+            "of the test part are in service in all of the training part.",
+            settings={"epochs": 75, "batch_size": 16},
+            parts=("angle", "magnitude"),
+        ),
+        StudyTask(
+            name="poisson",
+            title="Poisson's equation on meshes",
+            text="The solution at each node of a random mesh of 600 to 1,000 nodes from the "
+            "right-hand side; nodes know their area. 480 meshes train, 60 validate, 60 test, and "
+            "60 meshes four times larger.",
+            settings={"epochs": 80, "batch_size": 16},
+            methods=ALL,
+            parts=("original sizes", "large"),
+        ),
+        StudyTask(
+            name="traffic-blocks",
+            title="Traffic speed, blocks of sensors missing",
+            text="Speed at missing sensors of METR-LA from the others at the same time. Blocks of "
+            "neighbours are missing; split by time, 60 / 20 / 20 %; the test part has others.",
+            settings={"epochs": 30, "batch_size": 64},
+            shortcuts=("ridge",),
+        ),
+        StudyTask(
+            name="traffic-random",
+            title="Traffic speed, random sensors missing",
+            text="The same, with random sensors missing.",
+            settings={"epochs": 30, "batch_size": 64},
+            shortcuts=("ridge",),
+        ),
+        StudyTask(
+            name="colours",
+            title="Colour connectivity on roads",
+            text="Are all red junctions of the road graph of Minnesota one connected piece?",
+            settings={"epochs": 40, "batch_size": 16},
+            of_nodes=False,
+        ),
+        StudyTask(
+            name="peptides",
+            title="Function of peptides",
+            text="Ten properties of 15,535 peptides (Peptides-func, official split). Seeds differ "
+            "by the weights alone.",
+            settings={"epochs": 40, "batch_size": 64},
+            of_nodes=False,
+        ),
+    )
+}
+
+
+def find_task(name: str) -> StudyTask:
+    """Return a task by its name."""
+    if name not in TASKS:
+        expected = f"a task of the study: {', '.join(TASKS)}"
+        raise HaarPoolError(expected, name, "choose some of these")
+    return TASKS[name]
