@@ -1,0 +1,1 @@
+"""The study of what pooling is for, and where it harms."""
