@@ -18,7 +18,8 @@ def balanced_weights(graphs: LayerState) -> Tensor:
     """
     weight = graphs.edges().weights(graphs.x)
     graph = graphs.batch[graphs.edge_index[1]]
-    return weight / scatter(weight, graph, 0, int(graphs.batch.max()) + 1, "mean")[graph]
+    mean: Tensor = scatter(weight, graph, 0, reduce="mean")
+    return weight / mean[graph]
 
 
 @torch.no_grad()
@@ -26,8 +27,8 @@ def augmented(edge_index: Tensor, edge_weight: Tensor, num_nodes: int) -> tuple[
     """Return the edges of (I + D^(-1/2) A D^(-1/2))² without self-loops.
 
     Graph U-Nets select from A², so that neighbours of a dropped node stay connected. PyG has
-    (I + A)², whose weights grow to the power 2^j on level j: they overflow after six to eight
-    levels. The authors set all to 1 in each step. Weights over degrees need neither.
+    (I + A)², whose weights grow to the power 2^j on level j: they overflow from six levels on. The
+    authors set all to 1 in each step. Weights over degrees need neither.
     """
     edges, weight = gcn_norm(edge_index, edge_weight, num_nodes, add_self_loops=False)
     edges, weight = add_self_loops(*remove_self_loops(edges, weight), num_nodes=num_nodes)

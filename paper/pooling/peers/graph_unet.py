@@ -23,7 +23,7 @@ class GraphUNetArchitecture(LevelsArchitecture):
 
     Attributes:
         normalized: Whether A² is made of weights over degrees, see `augmented`; with `False` as in
-            PyG, which is not finite from about seven levels on.
+            PyG, whose outputs are not finite from six levels on.
     """
 
     normalized: bool = True
@@ -48,11 +48,17 @@ class GraphUNet(Peer):
 
     architecture = GraphUNetArchitecture
 
-    def __init__(self, *arguments: Any, normalized: bool = True, **settings: Any) -> None:
-        super().__init__(*arguments, normalized=normalized, **settings)
+    def __init__(
+        self,
+        *arguments: Any,
+        levels: int | None = None,
+        normalized: bool = True,
+        **settings: Any,
+    ) -> None:
+        super().__init__(*arguments, levels=levels, normalized=normalized, **settings)
         width = self.embedding.out_features
         kind = NormalizedGraphUNet if normalized else torch_geometric.nn.GraphUNet
-        self.unet = kind(width, width, width, self.arch.levels, pool_ratios=0.5, act="relu")
+        self.unet = kind(width, width, width, levels, pool_ratios=0.5, act="relu")
 
     def layers(self, x: Tensor, graphs: LayerState, edge_attr: Tensor | None) -> Tensor:
         """Return (N, 1, width) the output of PyG's network."""

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import Linear
 from torch.nn.functional import dropout
 
-from haarpool.nn.inputs import Tensors, num_graphs
+from haarpool.nn.inputs import Tensors
 from haarpool.nn.layers.global_readouts import MaxReadout, MeanReadout
 from haarpool.nn.layers.state import LayerState
 
@@ -24,6 +24,7 @@ class OfGraphs(torch.nn.Module):
 
     dropout: float
     out_channels: int
+    output: Linear
 
     def __init__(self, *arguments: Any, task: str = "classification", **settings: Any) -> None:
         super().__init__(*arguments, task=task, **settings)

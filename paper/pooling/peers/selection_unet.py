@@ -49,8 +49,11 @@ class SelectionUNet(Peer):
 
     embeds_edges = False
 
-    def __init__(self, *arguments: Any, depth: int = 1, levels: int, **settings: Any) -> None:
+    def __init__(
+        self, *arguments: Any, depth: int = 1, levels: int | None = None, **settings: Any
+    ) -> None:
         super().__init__(*arguments, depth=depth, levels=levels, **settings)
+        assert levels is not None
         width = self.embedding.out_features
         channels = [self.edge_channels] + [0] * levels  # of edges, on each level
         self.down, self.up = (
@@ -134,6 +137,7 @@ class ScoreUNet(SelectionUNet):
 
     def __init__(self, *arguments: Any, squared: bool = True, **settings: Any) -> None:
         super().__init__(*arguments, squared=squared, **settings)
+        self.squared = squared
         width = self.embedding.out_features
         self.score_norms = ModuleList(LayerNorm(width) for _ in self.up)
         self.scores = ModuleList(self.make_score(width) for _ in self.up)
@@ -149,7 +153,7 @@ class ScoreUNet(SelectionUNet):
         h = self.score_norms[level](x[:, 0])
         score = self.scores[level](h, edges, weight).view(-1).tanh()
         nodes = topk(score, RATIO, graphs.batch)
-        if self.arch.squared:
+        if self.squared:
             edges, weight = augmented(edges, weight, num_nodes)
         edges, weight = filter_adj(edges, weight, nodes, num_nodes=num_nodes)
         coarse = LayerState(graphs.x[nodes], edges, weight, graphs.batch[nodes])
@@ -191,7 +195,8 @@ class SAGUNet(ScoreUNet):
 
     def make_score(self, width: int) -> torch.nn.Module:
         """Return the convolution of the paper."""
-        return GCNConv(width, 1)  # type: ignore[no-any-return]
+        convolution: torch.nn.Module = GCNConv(width, 1)
+        return convolution
 
 
 class Projection(torch.nn.Module):
@@ -208,4 +213,5 @@ class Projection(torch.nn.Module):
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
         """Return (N,) the projections."""
-        return x @ (self.direction / self.direction.norm())
+        result: Tensor = x @ (self.direction / self.direction.norm())
+        return result

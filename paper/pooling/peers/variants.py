@@ -91,7 +91,7 @@ class HaarUNetSum(HaarUNet):
 class HaarUNetDetails(HaarUNet):
     """`HaarUNet` whose skips carry details alone: sums over clusters come from the coarse level.
 
-        up      x_j + P_j (W x_{j+1} - P_jᵀ x_j)
+    up      x_j + P_j (W x_{j+1} - P_jᵀ x_j)
     """
 
     architecture = HaarUNetDetailsArchitecture
