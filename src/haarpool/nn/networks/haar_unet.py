@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -69,6 +69,7 @@ class HaarUNet(Network):
     """
 
     reads_edges = has_static_shapes = ignores_numbering = True
+    architecture: ClassVar[type[HaarUNetArchitecture]] = HaarUNetArchitecture
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class HaarUNet(Network):
         standardize_edges: Sequence[int] = (),
     ) -> None:
         super().__init__(
-            HaarUNetArchitecture(width, depth, levels, shared, virtual_node, coarse_edges),
+            self.architecture(width, depth, levels, shared, virtual_node, coarse_edges),
             in_channels,
             out_channels,
             edge_channels=edge_channels,
@@ -150,7 +151,7 @@ class HaarUNet(Network):
         chain = chains_of(data, self.arch.num_levels) if self.up else None
         for j in range(self._num_levels(chain)):
             assert chain is not None
-            rows = analysis(chain, signals[j].flatten(1), j, skip=True, single=True)
+            rows = self._pool(chain, signals[j].flatten(1), j)
             graphs = coarse_state(graphs, chain, j + 1, _without_columns(rows))
             features = self._coarse_edge_features(chain, j + 1, x)
             levels.append(_Level(graphs, MeanEdges(graphs, features)))
@@ -160,12 +161,25 @@ class HaarUNet(Network):
         while signals:
             assert chain is not None
             j = len(signals) - 1
-            correction = _of_level(self.corrections, j)(x).flatten(1)
-            correction = synthesis(chain, correction, j, skip=True, single=True)
-            x = signals.pop() + correction.view(-1, *x.shape[1:])
+            correction = _of_level(self.corrections, j)(x)
+            skip = signals.pop()
+            x = self._unpool(chain, correction.flatten(1), skip.flatten(1), j).view_as(skip)
             x = self._convolve(self.up, j, x, levels[j], data)
-        result: Tensor = self.output(dropout(self.norm(x), self.dropout, self.training))
+        result = self._read_out(self.norm(x), levels[0].graphs, data)
         return result.movedim(1, 0) if has_signals else result[:, 0]
+
+    def _pool(self, chain: ChainTensors, x: Tensor, level: int) -> Tensor:
+        """Return (N_{j+1}, columns) the signal x (N_j, columns) of level j on the next level."""
+        return analysis(chain, x, level, skip=True, single=True)
+
+    def _unpool(self, chain: ChainTensors, y: Tensor, skip: Tensor, level: int) -> Tensor:
+        """Return (N_j, columns) the signal `skip` of level j with y of the next level added."""
+        return skip + synthesis(chain, y, level, skip=True, single=True)
+
+    def _read_out(self, x: Tensor, graphs: LayerState, data: Tensors) -> Tensor:
+        """Return the outputs for S signals x (N, S, width) on the input graphs."""
+        result: Tensor = self.output(dropout(x, self.dropout, self.training))
+        return result
 
     def check(self, data: Any) -> None:
         """Raise an error unless the data has all tensors that this network reads."""

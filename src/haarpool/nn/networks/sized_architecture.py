@@ -25,7 +25,8 @@ class SizedArchitecture(AnyArchitecture):
     Attributes:
         width: Width of all layers; `None` for the default of `build_model`.
         name: The name.
-        network: Name of the class of the network in `haarpool.nn`.
+        network: Name of the class of the network.
+        home: The module of that class.
         limits: Least and largest value of each whole number.
         example: A string, for errors.
     """
@@ -33,6 +34,7 @@ class SizedArchitecture(AnyArchitecture):
     width: int | None = None
     name: ClassVar[str]
     network: ClassVar[str]
+    home: ClassVar[str] = "haarpool.nn"
     limits: ClassVar[dict[str, tuple[int, int]]] = {}
     example: ClassVar[str] = "width=128,levels=3"
     default_domain: ClassVar[Domain] = "vertex"
@@ -111,7 +113,7 @@ class SizedArchitecture(AnyArchitecture):
         if tied is not None:
             expected, remedy = f"None for {self.name}", "leave it out"
             raise HaarPoolError(expected, f"{tied!r}", remedy, parameter="tied")
-        network = getattr(import_module("haarpool.nn"), self.network)
+        network = getattr(import_module(self.home), self.network)
         return network(in_channels, out_channels, **asdict(self), **settings)
 
     def __str__(self) -> str:
