@@ -108,8 +108,8 @@ def _save_list(path: Path, graphs: Sequence[Arrays]) -> None:
     content = [
         Data(**{key: views[g] for key, views in columns.items()}) for g in range(len(graphs))
     ]
-    with atomic_write(path) as partial:
-        torch.save(content, partial)
+    with atomic_write(path) as partial, open(partial, "xb") as file:
+        torch.save(content, file)
 
 
 def _views(arrays: Sequence[NDArray[Any]], key: str) -> Sequence[Any]:

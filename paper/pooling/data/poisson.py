@@ -52,7 +52,8 @@ def make(number: int = 600, large: int = 60, seed: int = 0) -> Dataset:
 def random_mesh(size: int, rng: np.random.Generator) -> tuple[Floats, Ints]:
     """Return (size, 2) points, of which those on the boundary are the first, and (T, 3) triangles.
 
-    Points on the boundary are evenly spaced; those inside are uniform, not too close to it.
+    Points on the boundary are evenly spaced. Those inside are uniform, and then each moves to the
+    mean of its neighbours, so that hardly any triangle is nearly flat.
     """
     side = round(size**0.5)
     t = np.arange(side) / side
@@ -60,7 +61,15 @@ def random_mesh(size: int, rng: np.random.Generator) -> tuple[Floats, Ints]:
     border = np.array([[*t, *one, *(1 - t), *zero], [*zero, *t, *one, *(1 - t)]]).T
     inside = rng.uniform(0.5 / side, 1 - 0.5 / side, (size - len(border), 2))
     points = np.concatenate([border, inside])
+    u, v = triangle_edges(Delaunay(points).simplices.astype(np.int64), size)
+    neighbours = sparse.csr_array((np.ones(len(u)), (u, v)), (size, size))
+    points[len(border) :] = (neighbours @ points / np.bincount(u)[:, None])[len(border) :]
     return points, Delaunay(points).simplices.astype(np.int64)
+
+
+def triangle_edges(triangles: Ints, size: int) -> Ints:
+    """Return (2, E) the sides of triangles in both directions."""
+    return both_directions(triangles[:, [0, 1, 2, 1, 2, 0]].T.reshape(2, -1), size)
 
 
 def problem(points: Floats, triangles: Ints, rng: np.random.Generator) -> Arrays:
@@ -70,7 +79,7 @@ def problem(points: Floats, triangles: Ints, rng: np.random.Generator) -> Arrays
     f = smooth + NOISE * rng.normal(size=len(points))
     stiffness, mass = matrices(points, triangles)
     border = ((points == 0) | (points == 1)).any(1)
-    edges = both_directions(triangles[:, [0, 1, 2, 1, 2, 0]].T.reshape(2, -1), len(points))
+    edges = triangle_edges(triangles, len(points))
     weights = -stiffness[edges[0], edges[1]]
     area = mass.sum(axis=1)
     return {
