@@ -8,6 +8,7 @@ that share the difference.
 """
 
 import argparse
+from collections.abc import Callable
 
 import numpy as np
 import pandapower
@@ -40,23 +41,43 @@ def solve(net: pandapower.pandapowerNet, init: str) -> np.ndarray:
     return np.stack([angle - angle.mean(), net.res_bus.vm_pu.to_numpy()], 1)
 
 
-def scenarios(
-    case: str, number: int, spread: float, seed: int, progress: bool = True
-) -> dict[str, np.ndarray]:
-    """Solve scenarios of a case whose loads differ by up to `spread`, a share of each load."""
-    net, rng = getattr(pandapower.networks, case)(), np.random.default_rng(seed)
+def solved(case: str) -> pandapower.pandapowerNet:
+    """Return a case whose generators share the difference in proportion to what they produce."""
+    net = getattr(pandapower.networks, case)()
     net.gen["slack_weight"] = net.gen.p_mw.clip(lower=0)
     net.ext_grid["slack_weight"] = 1e-3
     solve(net, "auto")
+    return net
+
+
+def independent(rng: np.random.Generator, spread: float, loads: int) -> np.ndarray:
+    """Draw (loads,) factors, each one for itself."""
+    return 1 + rng.uniform(-spread, spread, loads)
+
+
+def fixed_features(net: pandapower.pandapowerNet, weights: np.ndarray) -> np.ndarray:
+    """Return (N, 3) mean load, share of the generation, log of the summed admittances (N,)."""
+    generation = sums(net, "gen", net.gen.slack_weight.to_numpy())
+    mean = sums(net, "load", net.load.p_mw.to_numpy())
+    return np.stack([mean, generation / generation.sum(), np.log(weights + 1e-9)], 1)
+
+
+def scenarios(
+    case: str,
+    number: int,
+    spread: float,
+    seed: int,
+    factors: Callable[[np.random.Generator, float, int], np.ndarray] = independent,
+) -> dict[str, np.ndarray]:
+    """Solve scenarios of a case whose loads differ by up to `spread`, a share of each load."""
+    net, rng = solved(case), np.random.default_rng(seed)
     edges, weights = admittances(net)
     load, reactive = net.load.p_mw.to_numpy().copy(), net.load.q_mvar.to_numpy().copy()
-    generation = sums(net, "gen", net.gen.slack_weight.to_numpy())
     mean = sums(net, "load", load)
-    total = np.bincount(edges[0], weights, minlength=len(net.bus))
-    fixed = np.stack([mean, generation / generation.sum(), np.log(total + 1e-9)], 1)
+    fixed = fixed_features(net, np.bincount(edges[0], weights, minlength=len(net.bus)))
     x, y = [], []
     while len(x) < number:
-        factor = 1 + rng.uniform(-spread, spread, len(load))
+        factor = factors(rng, spread, len(load))
         net.load["p_mw"], net.load["q_mvar"] = load * factor, reactive * factor
         try:
             y.append(solve(net, "results"))
@@ -66,7 +87,7 @@ def scenarios(
             solve(net, "auto")
             continue
         x.append(np.column_stack([sums(net, "load", load * factor) - mean, fixed]))
-        if progress and len(x) % 50 == 0:
+        if len(x) % 50 == 0:
             print(f"{len(x)} of {number} scenarios", flush=True)
     targets = np.array(y)
     targets[:, :, 1] -= targets[:, :, 1].mean(0)  # how a magnitude differs from its mean

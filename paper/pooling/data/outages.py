@@ -1,0 +1,113 @@
+"""AC power flow with lines out of service: each scenario is a graph of its own.
+
+What is predicted: angle and magnitude of the voltage at each bus, as in `power`, in 750 scenarios
+whose loads differ, and in which one or two lines are out of service. The grid stays connected.
+
+Data: `case2869pegase`, as in `power`.
+
+Split: no line that is out in the validation or test part is ever out in the training part. The
+lines are in ten groups at random; a scenario takes its lines from one group, and five times, one
+group is for validation, one for test, and eight (600 scenarios) train.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from haarpool._types import Ints
+from haarpool.datasets.splits import Split
+from haarpool.errors import import_extra
+from paper.pooling.data.files import SPLITS, Dataset
+from paper.pooling.data.power import power_grid
+
+GROUPS = 10
+
+
+def make(
+    case: str = "case2869pegase", number: int = 750, spread: float = 0.2, seed: int = 0
+) -> Dataset:
+    """Solve scenarios with outages; scenario i is of group i % 10.
+
+    Args:
+        case: A network of pandapower.
+        number: Number of scenarios.
+        spread: Largest change of a load, as a share of it.
+        seed: Seed of the groups, the outages, the loads and the splits.
+    """
+    grid, rng = power_grid(), np.random.default_rng(seed)
+    net = grid.solved(case)
+    size, in_service = len(net.bus), net.line.in_service.to_numpy().copy()
+    branches = find_branches(net)
+    groups = np.array_split(rng.permutation(np.flatnonzero(in_service)), GROUPS)
+    load, reactive = net.load.p_mw.to_numpy().copy(), net.load.q_mvar.to_numpy().copy()
+    fixed, mean = grid.fixed_features(net, np.ones(size)), grid.sums(net, "load", load)
+    graphs: list[dict[str, NDArray[Any]]] = []
+    while len(graphs) < number:
+        out = draw_outage(branches, groups[len(graphs) % GROUPS], size, rng)
+        net.line["in_service"] = in_service & ~np.isin(np.arange(len(in_service)), out)
+        factor = grid.independent(rng, spread, len(load))
+        net.load["p_mw"], net.load["q_mvar"] = load * factor, reactive * factor
+        try:
+            y = grid.solve(net, "auto")
+        except import_extra("pandapower", "power").LoadflowNotConverged:
+            print(f"no solution without lines {out}: other lines instead", flush=True)
+            continue
+        edges, weights = grid.admittances(net)
+        fixed[:, 2] = np.log(np.bincount(edges[0], weights, minlength=size) + 1e-9)
+        x = np.column_stack([grid.sums(net, "load", load * factor) - mean, fixed])
+        arrays = {"edge_weight": weights, "x": x, "y": y}
+        graphs.append({key: one.astype(np.float32) for key, one in arrays.items()})
+        graphs[-1]["edge_index"] = edges.astype(np.int32)
+        if len(graphs) % 50 == 0:
+            print(f"{len(graphs)} of {number} scenarios", flush=True)
+    average = np.mean([graph["y"][:, 1] for graph in graphs], axis=0)
+    for graph in graphs:
+        graph["y"][:, 1] -= average
+    return Dataset(graphs, splits_of_groups(number, seed))
+
+
+def find_branches(net: Any) -> Ints:
+    """Return (2, B) the ends of lines, and then of transformers and impedances.
+
+    A branch that is not in service is a loop.
+    """
+    tables = [("line", "from_bus", "to_bus"), ("trafo", "hv_bus", "lv_bus")]
+    tables += [("impedance", "from_bus", "to_bus")]
+    parts = []
+    for table, begin, end in tables:
+        ends = np.stack([net.bus.index.get_indexer(net[table][key]) for key in (begin, end)])
+        parts.append(np.where(net[table].in_service, ends, ends[0]))
+    return np.concatenate(parts, axis=1)
+
+
+def draw_outage(branches: Ints, lines: Ints, size: int, rng: np.random.Generator) -> Ints:
+    """Draw one or two of some lines without which the grid is still connected.
+
+    Args:
+        branches: (2, B) Ends of all branches.
+        lines: Numbers of the lines to draw from.
+        size: Number of buses.
+        rng: Random numbers.
+    """
+    while True:
+        out: Ints = rng.choice(lines, rng.integers(1, 2, endpoint=True), replace=False)
+        left = np.delete(branches, out, axis=1)
+        graph = sparse.coo_array((np.ones(left.shape[1]), left), (size, size))
+        if connected_components(graph, directed=False)[0] == 1:
+            return out
+
+
+def splits_of_groups(number: int, seed: int) -> list[Split]:
+    """Split scenarios by their groups; no group is in the validation or test part twice."""
+    order = np.random.default_rng(seed).permutation(GROUPS).reshape(SPLITS, 2)
+    group, splits = np.arange(number) % GROUPS, []
+    for validation, test in order:
+        held_out = np.isin(group, [validation, test])
+        parts = ~held_out, group == validation, group == test
+        splits.append(Split(*map(np.flatnonzero, parts)))
+    return splits
