@@ -10,7 +10,7 @@ import numpy as np
 from haarpool.comparison.checkpoints import Checkpoints
 from haarpool.comparison.learners import Line, NetworkLearner, TrainedNetworks
 from haarpool.comparison.table import Cell
-from haarpool.datasets.splits import Split
+from haarpool.datasets.splits import NodeSplit, Split
 from paper.pooling import peers  # noqa: F401 (a process that trains knows the architectures)
 
 LARGE = "large"  # part of a test part whose graphs are larger than those of the training
@@ -63,7 +63,7 @@ def size_scores(line: Line, networks: TrainedNetworks, split: Split) -> dict[str
         split: The split.
     """
     graphs, task = networks.run.graphs, networks.task
-    if not isinstance(split, Split) or graphs.signals:
+    if isinstance(split, NodeSplit) or graphs.signals:
         return {}
     is_large = graphs.sizes[split.test] > 1.5 * graphs.sizes[split.train].max()
     if not is_large.any():

@@ -12,7 +12,7 @@ from haarpool.comparison.lines import ResultLines
 from haarpool.comparison.runner import Summary, run_table
 from haarpool.comparison.table import Table
 from haarpool.errors import HaarPoolError
-from paper.pooling.data import read_task
+from paper.pooling.data import prepare, read_task
 from paper.pooling.methods import METHODS
 from paper.pooling.shortcuts import SHORTCUTS
 from paper.pooling.table import SEARCH, SEEDS, chosen_rates, final_table, search_table
@@ -60,7 +60,7 @@ def _run(
         return run_table(
             table, folder, repeats, read_task,
             jobs=arguments.jobs, device=arguments.device, retry=arguments.retry,
-            progress=progress_option(arguments), show=partial(print, flush=True),
+            check=prepare, progress=progress_option(arguments), show=partial(print, flush=True),
         )  # fmt: skip
 
     if networks:

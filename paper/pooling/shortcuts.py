@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,10 +50,9 @@ class ShortcutLearner(Learner):
         """Fit and score."""
         graphs, task, split = self.graphs, self.graphs.task, splits[seed]
         assert task is not None
-        assert graphs.targets is not None
         start, metric = time.perf_counter(), task.scores[0].name
         true = {
-            part: graphs.targets[split.rows(getattr(split, part), graphs)]
+            part: self.labels[split.rows(getattr(split, part), graphs)]
             for part in ("validation", "test")
         }
         scored = []
@@ -74,6 +74,12 @@ class ShortcutLearner(Learner):
             "training_seconds": round(time.perf_counter() - start, 2),
         }  # fmt: skip
 
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The labels of all nodes."""
+        assert self.graphs.targets is not None
+        return self.graphs.targets
+
     def signals(self, values: NDArray[Any]) -> Floats:
         """Return (S, N * columns) rows of nodes as one row for each signal."""
         return values.reshape(len(self.graphs), -1).astype(np.float64)
@@ -86,15 +92,15 @@ class RidgeLearner(ShortcutLearner):
 
     def candidates(self, split: Split) -> Iterator[Predict]:
         """Yield fits with several penalties; those for missing labels learn their mean."""
-        x, y = self.signals(self.graphs.columns["x"]), self.signals(self.graphs.targets)
+        x, y = self.signals(self.graphs.columns["x"]), self.signals(self.labels)
         mean, spread = x[split.train].mean(0), x[split.train].std(0)
         x = (x - mean) / np.where(spread > 0, spread, 1)
-        targets = self.graphs.targets.shape[1]
+        targets = self.labels.shape[1]
         known = y[split.train]
         filled = np.where(np.isnan(known), np.nanmean(known, axis=0), known)
         for factor in FACTORS:
             model = Ridge(factor, solver="cholesky").fit(x[split.train], filled)
-            yield lambda rows, model=model: model.predict(x[rows]).reshape(-1, targets)
+            yield partial(_predict_rows, model, x, targets)
 
 
 class DiffusionLearner(ShortcutLearner):
@@ -116,7 +122,7 @@ class DiffusionLearner(ShortcutLearner):
         angle = np.zeros((len(graphs), nodes))
         angle[:, 1:] = solve.solve(injection[:, 1:].T.astype(np.float64)).T
         angle -= angle.mean(1, keepdims=True)
-        y = graphs.targets.reshape(len(graphs), nodes, -1)
+        y = self.labels.reshape(len(graphs), nodes, -1)
         mean = y[split.train].mean(0)
         rest = (y[split.train] - mean)[:, :, 0]
         centre = angle[split.train].mean(0)
@@ -141,10 +147,8 @@ class NeighbourLearner(ShortcutLearner):
         """Yield classifiers with several numbers of neighbours."""
         pos = self.graphs.columns["pos"]
         for number in NEIGHBOURS:
-            model = KNeighborsClassifier(number).fit(
-                pos[split.train], self.graphs.targets[split.train]
-            )
-            yield lambda nodes, model=model: model.predict_proba(pos[nodes])
+            model = KNeighborsClassifier(number).fit(pos[split.train], self.labels[split.train])
+            yield partial(_predict_classes, model, pos)
 
 
 class TreesLearner(ShortcutLearner):
@@ -159,8 +163,18 @@ class TreesLearner(ShortcutLearner):
             model = HistGradientBoostingClassifier(
                 max_leaf_nodes=leaves, max_iter=100, random_state=0
             )
-            model.fit(x[split.train], self.graphs.targets[split.train])
-            yield lambda nodes, model=model: model.predict_proba(x[nodes])
+            model.fit(x[split.train], self.labels[split.train])
+            yield partial(_predict_classes, model, x)
+
+
+def _predict_rows(model: Any, x: Floats, targets: int, rows: Ints) -> Floats:
+    result: Floats = model.predict(x[rows]).reshape(-1, targets)
+    return result
+
+
+def _predict_classes(model: Any, x: Floats, rows: Ints) -> Floats:
+    result: Floats = model.predict_proba(x[rows])
+    return result
 
 
 SHORTCUTS: dict[str, type[ShortcutLearner]] = {

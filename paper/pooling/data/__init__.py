@@ -12,11 +12,13 @@ Nothing of this is committed: some of the data may not be redistributed, and all
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from haarpool.chains.cache import cache_folder
 from haarpool.datasets import Graphs
 from haarpool.datasets.splits import Split
 from haarpool.errors import HaarPoolError
@@ -61,7 +63,32 @@ def load(name: str, folder: str | Path) -> tuple[Graphs, list[Split]]:
     Returns:
         The graphs, and one split for each of the five seeds.
     """
-    path = find(name, folder) or save(make(name), name, folder)
-    graphs, splits = read(path)
+    graphs, splits = read(prepare(name, folder))
     # With a single published split, the seeds differ in the weights of the networks alone.
     return graphs, (splits * SPLITS)[:SPLITS]
+
+
+def prepare(name: str, folder: str | Path | None = None) -> Path:
+    """Make a dataset that is not there, and return its file.
+
+    Args:
+        name: One of `DATASETS`.
+        folder: Where it is, or will be; by default `study_folder`.
+    """
+    folder = folder or study_folder()
+    return find(name, folder) or save(make(name), name, folder)
+
+
+def study_folder() -> Path:
+    """Return the folder of the datasets: HAARPOOL_STUDY, by default a folder of the cache."""
+    return Path(os.environ.get("HAARPOOL_STUDY") or cache_folder() / "study")
+
+
+def read_task(name: str) -> Graphs:
+    """Read a dataset from the folder of the study; it is made if it is not there."""
+    return load(name, study_folder())[0]
+
+
+def splits_file(name: str) -> Path:
+    """Return the file of the splits of a dataset; without it they are masks."""
+    return study_folder() / f"{name}.split.json"

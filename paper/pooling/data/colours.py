@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 from io import BytesIO
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.io import loadmat
-from scipy.sparse.csgraph import connected_components
 
-from haarpool._types import Floats, Ints
+from haarpool._types import Floats
 
 MISSING_EDGE = 348, 354
 
