@@ -12,9 +12,9 @@ from torch import Tensor
 from torch_geometric.utils import remove_self_loops
 
 from haarpool.haar.chain_tensors import TensorDict
+from haarpool.nn.layers.neighbours import BY_SOURCE, STARTS, Neighbours
 from haarpool.nn.layers.state import LayerState
 from haarpool.nn.strings.registry import network
-from paper.pooling.peers.edges import balanced_weights
 from paper.pooling.peers.selection_unet import Selection, SelectionArchitecture, SelectionUNet
 from paper.pooling.peers.tgp import import_tgp
 
@@ -74,7 +74,7 @@ _KNOWN: dict[bytes, list[Decimation]] = {}  # by a digest of the graph: the same
 def joined_levels(graphs: LayerState, levels: int) -> list[Selection]:
     """Return the levels 1, ..., K of all graphs of a minibatch together."""
     batch, edges = graphs.batch.cpu(), graphs.edge_index.cpu()
-    weight = balanced_weights(graphs).float().cpu()
+    weight = graphs.edges().weights(graphs.x).float().cpu()
     sizes = torch.bincount(batch)
     of_edge = batch[edges[1]]
     number = torch.bincount(of_edge, minlength=len(sizes)).tolist()
@@ -107,9 +107,19 @@ def joined_levels(graphs: LayerState, levels: int) -> list[Selection]:
 
 
 def _selection(level: TensorDict, like: Tensor) -> Selection:
+    """Return a level on the device, with the lists of neighbours that make sums fast."""
     nodes, edges, weight, batch = (one.to(like.device) for one in level.values())
+    by_target = edges[1].argsort(stable=True)
+    edges, weight = edges[:, by_target].contiguous(), weight[by_target].to(like.dtype)
+    counts = torch.stack([torch.bincount(edges[row], minlength=len(nodes)) for row in (1, 0)])
+    lists = {
+        "edge_index": edges,
+        STARTS: (counts.cumsum(1) - counts).int(),
+        BY_SOURCE: edges[0].argsort(stable=True).int(),
+    }
+    neighbours = Neighbours.of_input(lists, weight)
     empty = like.new_empty(len(nodes), 0)
-    return Selection(nodes, LayerState(empty, edges, weight.to(like.dtype), batch))
+    return Selection(nodes, LayerState(empty, edges, weight, batch, neighbours=neighbours))
 
 
 def decimations(
@@ -119,7 +129,8 @@ def decimations(
     content = (edge_index.numpy(), edge_weight.numpy())
     key = sha256(b"".join(one.tobytes() for one in content) + b"%d %d" % (num_nodes, levels))
     if key.digest() not in _KNOWN:
-        made = [Decimation(torch.arange(num_nodes), *remove_self_loops(edge_index, edge_weight))]
+        edges, weight = remove_self_loops(edge_index, edge_weight)
+        made = [Decimation(torch.arange(num_nodes), edges, weight / weight.mean())]
         for _ in range(levels):
             made.append(decimate(made[-1]))
         _KNOWN[key.digest()] = made[1:]
