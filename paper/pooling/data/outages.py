@@ -29,12 +29,17 @@ GROUPS = 10
 
 
 def make(
-    case: str = "case2869pegase", number: int = 750, spread: float = 0.2, seed: int = 0
+    case: str = "case2869pegase",
+    change: bool = False,
+    number: int = 750,
+    spread: float = 0.2,
+    seed: int = 0,
 ) -> Dataset:
     """Solve scenarios with outages; scenario i is of group i % 10.
 
     Args:
         case: A network of pandapower.
+        change: Whether the angle is less its mean over the scenarios, as the magnitude is.
         number: Number of scenarios.
         spread: Largest change of a load, as a share of it.
         seed: Seed of the groups, the outages, the loads and the splits.
@@ -65,9 +70,9 @@ def make(
         graphs[-1]["edge_index"] = edges.astype(np.int32)
         if len(graphs) % 50 == 0:
             print(f"{len(graphs)} of {number} scenarios", flush=True)
-    average = np.mean([graph["y"][:, 1] for graph in graphs], axis=0)
+    average = np.mean([graph["y"] for graph in graphs], axis=0) * [change, True]
     for graph in graphs:
-        graph["y"][:, 1] -= average
+        graph["y"] -= average.astype(np.float32)
     return Dataset(graphs, splits_of_groups(number, seed))
 
 

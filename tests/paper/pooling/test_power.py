@@ -72,6 +72,9 @@ def test_power_flow(regions):
     assert np.abs(y[:, :, 0].mean(1)).max() < 1e-4  # angles less their mean over buses
     assert np.abs(y[:, :, 1].mean(0)).max() < 1e-6  # magnitudes less their mean over scenarios
     assert np.isfinite(y).all()
+    change = make("power-change", case="case118", regions=regions, number=20).graphs["y"]
+    assert np.abs(change.mean(0)).max() < 1e-4
+    assert np.ptp(y - change, axis=0).max() < 1e-4
     check_splits(made.splits, 20)
 
 
