@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -127,8 +126,3 @@ def read(path: Path) -> tuple[Graphs, list[Split]]:
     """Read a dataset and its splits, from the file beside it or from masks."""
     graphs, splits = read_graphs(path), path.with_suffix(".split.json")
     return graphs, make_splits(str(splits) if splits.is_file() else "given", graphs)
-
-
-def read_json(path: Path) -> Any:
-    """Read a JSON file."""
-    return json.loads(path.read_text(encoding="utf-8"))

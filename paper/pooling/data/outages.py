@@ -1,12 +1,19 @@
 """AC power flow with lines out of service: each scenario is a graph of its own.
 
 What is predicted: angle and magnitude of the voltage at each bus, as in `power`, in 750 scenarios
-whose loads differ, and in which one or two lines are out of service. The grid stays connected.
+in which one or two lines are out of service and loads differ by up to 10 %. The grid stays
+connected. The lines are among the 400 that carry most: there, an outage changes the angles as much
+as the loads do (0.8 and 1.2 degrees); that of any line would change half of the scenarios by less
+than 0.1 degrees, and a network that ignores outages would do well.
+
+What needs no graph network: the mean of each bus over the training scenarios has a test R² of 0.995
+for angles, 0 in "outages-change". There, a DC solve of the grid as it is explains 97 % of the
+angles, one that ignores the outages 89 %.
 
 Data: `case2869pegase`, as in `power`.
 
 Split: no line that is out in the validation or test part is ever out in the training part. The
-lines are in ten groups at random; a scenario takes its lines from one group, and five times, one
+lines are in ten groups at random, and a scenario takes its lines from one group. Five times, one
 group is for validation, one for test, and eight (600 scenarios) train.
 """
 
@@ -25,16 +32,21 @@ from haarpool.errors import import_extra
 from paper.pooling.data.files import SPLITS, Dataset
 from paper.pooling.data.power import power_grid
 
-GROUPS = 10
+LINES, GROUPS = 400, 10
 
 
 def make(
-    case: str = "case2869pegase", number: int = 750, spread: float = 0.2, seed: int = 0
+    case: str = "case2869pegase",
+    change: bool = False,
+    number: int = 750,
+    spread: float = 0.1,
+    seed: int = 0,
 ) -> Dataset:
     """Solve scenarios with outages; scenario i is of group i % 10.
 
     Args:
         case: A network of pandapower.
+        change: Whether the angle is less its mean over the scenarios, as the magnitude is.
         number: Number of scenarios.
         spread: Largest change of a load, as a share of it.
         seed: Seed of the groups, the outages, the loads and the splits.
@@ -43,7 +55,8 @@ def make(
     net = grid.solved(case)
     size, in_service = len(net.bus), net.line.in_service.to_numpy().copy()
     branches = find_branches(net)
-    groups = np.array_split(rng.permutation(np.flatnonzero(in_service)), GROUPS)
+    flow = np.where(in_service, net.res_line.p_from_mw.abs(), 0)
+    groups = np.array_split(rng.permutation(np.argsort(-flow)[:LINES]), GROUPS)
     load, reactive = net.load.p_mw.to_numpy().copy(), net.load.q_mvar.to_numpy().copy()
     fixed, mean = grid.fixed_features(net, np.ones(size)), grid.sums(net, "load", load)
     graphs: list[dict[str, NDArray[Any]]] = []
@@ -65,9 +78,9 @@ def make(
         graphs[-1]["edge_index"] = edges.astype(np.int32)
         if len(graphs) % 50 == 0:
             print(f"{len(graphs)} of {number} scenarios", flush=True)
-    average = np.mean([graph["y"][:, 1] for graph in graphs], axis=0)
+    average = np.mean([graph["y"] for graph in graphs], axis=0) * [change, True]
     for graph in graphs:
-        graph["y"][:, 1] -= average
+        graph["y"] -= average.astype(np.float32)
     return Dataset(graphs, splits_of_groups(number, seed))
 
 

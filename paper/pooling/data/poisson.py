@@ -26,7 +26,7 @@ from paper.pooling.data.files import Arrays, Dataset, both_directions, random_sp
 
 SIZES, LARGER = (600, 1000), 4
 WAVES, FREQUENCY, NOISE = 16, 0.75, 0.3  # of f; frequencies are normal, in periods per side
-SCALE, AREA = 45.0, 800.0
+SCALE, AREA = 50.0, 800.0
 SMALLEST = 1e-3  # edge weight: in a Delaunay mesh, those inside are >= 0, on the boundary any
 
 

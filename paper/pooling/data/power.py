@@ -13,7 +13,10 @@ in the case, each for itself, or by region.
 
 Split: 600 / 75 / 75 scenarios at random, five times.
 
-What needs no graph network: a DC solve explains 99.9 % of the angles. The task tests reach.
+What needs no graph network: a DC solve explains 99.9 % of how the angles change, so the task tests
+reach, no more. And most of an angle is where the bus is: its mean over the training scenarios alone
+has a test R² of 0.984 (`case2869pegase`), 0.992 (`case2848rte`), or 0.551 (by region). In the
+datasets "-change", the angle is less its mean over the scenarios, too, and this R² is 0.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ LOCAL = 0.1  # share of a factor that each load has for itself; the rest is that
 def make(
     case: str = "case2869pegase",
     regions: int = 0,
+    change: bool = False,
     number: int = 750,
     spread: float = 0.2,
     seed: int = 0,
@@ -44,6 +48,7 @@ def make(
     Args:
         case: A network of pandapower.
         regions: Number of regions whose loads change together; 0 for independent loads.
+        change: Whether the angle is less its mean over the scenarios, as the magnitude is.
         number: Number of scenarios; a tenth each is for validation and test.
         spread: Largest change of a load, as a share of it.
         seed: Seed of the regions, the loads and the splits.
@@ -56,6 +61,8 @@ def make(
         edges, _ = grid.admittances(net)
         factors = partial(by_region, find_regions(edges, len(net.bus), regions, seed)[bus])
     arrays = grid.scenarios(case, number, spread, seed, factors)
+    if change:
+        arrays["y"] -= arrays["y"].mean(0)
     return Dataset(arrays, random_splits(number, number // 10, seed))
 
 

@@ -14,6 +14,11 @@ missing sensors are drawn anew in training: `DRAWS` times for each of its steps,
 sees each step with different ones; once for other steps. The five seeds differ in the draws: all
 are signals of one file, and split s selects those of seed s. Blocks of the test part start at
 sensors that are in no block of the training or validation part, so no block is the same.
+
+What needs no graph network, test MAE (blocks / random): the mean of each sensor over the training
+steps 7.6 / 7.4, the weighted mean of known neighbours 8.1 / 6.5, linear regression on all known
+sensors by the covariance of the training steps 4.9 / 3.7. The last one knows each sensor by name,
+which a network whose nodes share their weights does not.
 """
 
 from __future__ import annotations
