@@ -8,6 +8,8 @@ PIP_INSTALL := pip install --quiet --disable-pip-version-check \
 	$(if $(CONSTRAINTS),--constraint $(CONSTRAINTS),--upgrade --upgrade-strategy eager)
 # One process per core; files stay together until a core has nothing left to do.
 PYTEST := $(BIN)/python -m pytest --numprocesses=logical --dist=worksteal
+# Peers and data of the study of pooling; their requirements have no wheels, and are not needed.
+STUDY := torch-geometric-pool==1.0.2 pygsp==0.5.1
 # PyTorch Geometric at import, with torch before and since 2.15; the last one on Python 3.13.
 WHEEL_WARNINGS := -W error -W 'ignore:`torch.jit:DeprecationWarning' -W 'ignore:`torch.jit:FutureWarning' -W 'ignore:Failing to pass a value:DeprecationWarning'
 
@@ -19,6 +21,7 @@ help: ## print this list
 $(VENV)/installed: pyproject.toml $(if $(CONSTRAINTS),$(CONSTRAINTS),always)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/$(PIP_INSTALL) --editable ".[dev]"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps $(STUDY)
 	@touch $@
 
 demo: $(VENV)/installed ## two minutes: train on handwritten digits, write the report, predict

@@ -41,13 +41,15 @@ class StudyReport(TableReport):
     @property
     def last_header(self) -> Sequence[str]:  # type: ignore[override]
         """Scores of parts, and what a network costs."""
-        return *self.task.parts, "Rate", "Weights", "Seconds"
+        return *self.task.parts.values(), "Rate", "Weights", "Seconds"
 
     def last_columns(self, row: Row, dataset: str, lines: Sequence[Line]) -> list[str]:
         """Return the mean scores of parts, the learning rate, weights and the mean time."""
         units, texts = self.units(dataset), []
+        # A part is a score of its own, or a part of the data by the main score.
+        lines = [line | {"parts": line["scores"]["test"] | line.get("parts", {})} for line in lines]
         for part in self.task.parts:
-            there = all(part in line.get("parts", ()) for line in lines)
+            there = all(part in line["parts"] for line in lines)
             texts.append(units.mean_and_std(estimate(lines, part)) if there else DASH)
         seconds = sum(line["training_seconds"] for line in lines) / len(lines)
         weights = lines[0].get("num_parameters")

@@ -26,6 +26,7 @@ from haarpool.datasets.splits import Split
 
 Predict = Callable[[Ints], Floats]  # of graphs, signals or nodes, by their numbers
 FACTORS = np.logspace(-2, 5, 8)  # of the penalty of ridge regression
+PENALTIES = np.logspace(-3, 0, 4)  # of the regression on known sensors
 NEIGHBOURS = (1, 3, 5, 10, 20, 50)
 
 
@@ -85,6 +86,18 @@ class ShortcutLearner(Learner):
         return values.reshape(len(self.graphs), -1).astype(np.float64)
 
 
+class MeanLearner(ShortcutLearner):
+    """The mean of each node over the training part."""
+
+    title = "mean of each node"
+
+    def candidates(self, split: Split) -> Iterator[Predict]:
+        """Yield the means."""
+        targets = self.labels.shape[1]
+        mean = np.nanmean(self.signals(self.labels)[split.train], axis=0).reshape(-1, targets)
+        yield lambda rows: np.tile(mean, (len(rows), 1))
+
+
 class RidgeLearner(ShortcutLearner):
     """Ridge regression from all inputs of all nodes to the labels of all nodes."""
 
@@ -138,6 +151,63 @@ class DiffusionLearner(ShortcutLearner):
         yield predict
 
 
+class SensorMeanLearner(ShortcutLearner):
+    """The mean of each sensor over the training part; it is known where the sensor is not missing.
+
+    Inputs are (speed in other units, 0 where missing; whether it is known; ...). A line fitted to
+    the training part gives the speed in the units of the labels.
+    """
+
+    title = "mean of each sensor"
+
+    def candidates(self, split: Split) -> Iterator[Predict]:
+        """Yield the means."""
+        yield self.in_units_of_labels(lambda rows: np.tile(self.mean(split), (len(rows), 1)), split)
+
+    def inputs(self, rows: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return (n, N) speeds and which of them are known."""
+        x = self.graphs.columns["x"].reshape(len(self.graphs), int(self.graphs.sizes[0]), -1)
+        return x[rows, :, 0].astype(np.float64), x[rows, :, 1] > 0
+
+    def mean(self, split: Split) -> Floats:
+        """Return (N,) the means."""
+        speed, known = self.inputs(split.train)
+        mean: Floats = speed.sum(0) / known.sum(0)
+        return mean
+
+    def in_units_of_labels(self, predict: Predict, split: Split) -> Predict:
+        """Return a function that predicts rows of labels."""
+        some = split.train[:: max(1, len(split.train) // 500)]
+        labels, predicted = self.labels[self.graphs.rows(some), 0], predict(some).ravel()
+        line = np.polyfit(predicted[~np.isnan(labels)], labels[~np.isnan(labels)], 1)
+        return lambda rows: line[0] * predict(rows).reshape(-1, 1) + line[1]
+
+
+class SensorRegressionLearner(SensorMeanLearner):
+    """Linear regression of each missing sensor on all known ones, by their covariance."""
+
+    title = "linear regression on known sensors"
+
+    def candidates(self, split: Split) -> Iterator[Predict]:
+        """Yield regressions with several penalties."""
+        speed, known = self.inputs(split.train)
+        mean, count = self.mean(split), known.T.astype(np.float64) @ known
+        centred = np.where(known, speed - mean, 0)
+        covariance = centred.T @ centred / count
+        for penalty in PENALTIES:
+
+            def predict(rows: Ints, penalty: float = penalty) -> Floats:
+                speed, known = self.inputs(rows)
+                result = np.empty_like(speed)
+                for one, (values, there) in enumerate(zip(speed, known, strict=True)):
+                    inner = covariance[np.ix_(there, there)] + penalty * np.eye(there.sum())
+                    weights = np.linalg.solve(inner, values[there] - mean[there])
+                    result[one] = mean + covariance[:, there] @ weights
+                return result
+
+            yield self.in_units_of_labels(predict, split)
+
+
 class NeighbourLearner(ShortcutLearner):
     """The nearest training nodes on the map: features are the two coordinates alone."""
 
@@ -178,8 +248,11 @@ def _predict_classes(model: Any, x: Floats, rows: Ints) -> Floats:
 
 
 SHORTCUTS: dict[str, type[ShortcutLearner]] = {
+    "mean": MeanLearner,
     "ridge": RidgeLearner,
     "diffusion": DiffusionLearner,
+    "sensor-mean": SensorMeanLearner,
+    "sensor-regression": SensorRegressionLearner,
     "neighbours": NeighbourLearner,
     "trees": TreesLearner,
 }

@@ -89,6 +89,6 @@ def test_a_block_is_connected_and_allowed():
 @needs_data
 def test_metr_la():
     made = make("traffic-blocks", steps=50)
-    assert made.graphs["x"].shape == (5 * (30 * traffic.DRAWS + 20), 207, 4)
+    assert made.graphs["x"].shape == (5 * (30 * traffic.DRAWS + 20), 207, 6)
     assert np.nanmax(made.graphs["y"]) <= 70
     check_splits([*made.splits[:1]] * 5, len(made.graphs["y"]) // 5)
