@@ -19,10 +19,10 @@ from haarpool.errors import HaarPoolError, MissingExtraError
 from haarpool.nn import HaarUNet, build_model, parse_architecture
 from haarpool.training.minibatches import Minibatches
 from helpers.networks import FEATURES, SIZES, weighted_graph
+from paper.pooling.learners import StudyLearner
 from paper.pooling.peers import torch_scatter_stand_in as stand_in
 from paper.pooling.peers.edges import augmented
 from paper.pooling.peers.kmis import kmis
-from paper.pooling.peers.learner import PeerLearner
 from paper.pooling.peers.ndp_unet import Decimation, decimate
 from paper.pooling.peers.variants import HaarUNetDetails, HaarUNetMean, HaarUNetSum
 
@@ -296,7 +296,7 @@ def test_decimation_of_components():
 def cell(path, text, chain=None):
     settings = {"arch": text, "epochs": 2, "width": 8, "batch_size": 8, "threads": 1}
     settings |= {"chain": chain} if chain else {}
-    return Cell(str(path), text, "random", settings, PeerLearner)
+    return Cell(str(path), text, "random", settings, StudyLearner)
 
 
 @pytest.fixture
