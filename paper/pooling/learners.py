@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,32 @@ import numpy as np
 from haarpool.comparison.checkpoints import Checkpoints
 from haarpool.comparison.learners import Line, NetworkLearner, TrainedNetworks
 from haarpool.comparison.table import Cell
-from haarpool.datasets.splits import NodeSplit, Split
-from paper.pooling import peers  # noqa: F401 (a process that trains knows the architectures)
+from haarpool.datasets.splits import Split
+from paper.pooling.data import splits_file
+from paper.pooling.peers import register_peers
 
-LARGE = "large"  # part of a test part whose graphs are larger than those of the training
+
+@dataclass(frozen=True)
+class StudyCell(Cell):
+    """A cell whose splits may be in a file beside the dataset.
+
+    Attributes:
+        large: Test graphs with more nodes are scored apart; 0 for none.
+    """
+
+    large: int = 0
+
+    @property
+    def split_rule(self) -> str:
+        """The rule of `make_splits`."""
+        path = splits_file(self.dataset)
+        return str(path) if path.exists() else self.protocol
 
 
 class StudyLearner(NetworkLearner):
     """Trains a network; the line has the scores of each target, and of larger test graphs."""
+
+    cell: StudyCell
 
     def more(self, line: Line, networks: TrainedNetworks, split: Split) -> Line:
         """Return the scores of parts."""
@@ -28,11 +47,14 @@ class StudyLearner(NetworkLearner):
                 name: scores[line["metric"]]
                 for name, scores in zip(names, targets["test"], strict=True)
             }
-        return {"parts": parts | size_scores(line, networks, split)}
+        if self.cell.large:
+            parts |= size_scores(self.cell.large, line["metric"], networks, split)
+        return {"parts": parts}
 
     @classmethod
     def config(cls, cell: Cell) -> dict[str, Any]:
         """Return all settings; the splits are named by their rule, not by their file."""
+        register_peers()  # a process that trains asks for the settings first
         return super().config(cell) | {"split": cell.protocol}
 
     @classmethod
@@ -54,25 +76,25 @@ class SearchLearner(StudyLearner):
         }  # fmt: skip
 
 
-def size_scores(line: Line, networks: TrainedNetworks, split: Split) -> dict[str, float]:
-    """Return the scores of test graphs by their size, if there are larger ones than in training.
+def size_scores(
+    largest: int, metric: str, networks: TrainedNetworks, split: Split
+) -> dict[str, float]:
+    """Return the scores of test graphs by their size.
 
     Args:
-        line: The line, with the name of its main score.
+        largest: Larger graphs than this are scored apart.
+        metric: Name of the score.
         networks: The networks.
         split: The split.
     """
     graphs, task = networks.run.graphs, networks.task
-    if isinstance(split, NodeSplit) or graphs.signals:
-        return {}
-    is_large = graphs.sizes[split.test] > 1.5 * graphs.sizes[split.train].max()
-    if not is_large.any():
-        return {}
     assert graphs.targets is not None
-    rows, predicted = graphs.rows(split.test), networks.test
-    of_large = np.repeat(is_large, graphs.sizes[split.test]) if task.of_nodes else is_large
+    is_large = graphs.sizes[split.test] > largest
+    rows, of_large = graphs.rows(split.test), is_large
+    if task.of_nodes:
+        of_large = np.repeat(is_large, graphs.sizes[split.test])
     scores = {}
-    for part, chosen in (("original sizes", ~of_large), (LARGE, of_large)):
-        score = task.score(predicted[chosen], graphs.targets[rows[chosen]])
-        scores[part] = score[line["metric"]]
+    for part, chosen in (("original sizes", ~of_large), ("large", of_large)):
+        score = task.score(networks.test[chosen], graphs.targets[rows[chosen]])
+        scores[part] = score[metric]
     return scores

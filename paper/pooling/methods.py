@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import paper.pooling.peers  # noqa: F401 (registers the architectures)
+from haarpool.nn import parse_architecture
 
 GRID = (0.001, 0.002, 0.004)  # learning rates that the validation part chooses from, by one trial
 
@@ -55,6 +55,28 @@ METHODS: dict[str, StudyMethod] = {
     ),
 }
 ALL = tuple(METHODS)
+# Why do pooled networks lose on graphs larger than those of training? One thing is changed at once.
+_SUMS = {
+    "haarsum": StudyMethod("HaarSumNet", "haarsum"),
+    "haarsum-flat": StudyMethod("HaarSumNet, no pooling", "haarsum:levels=0"),
+    "haarsum-deep": StudyMethod("HaarSumNet, no pooling, 5 layers", "haarsum:levels=0,depth=5"),
+    "haarsum-mean": StudyMethod("HaarSumNet, means over clusters", "haarsummean"),
+    "haarsum-sum": StudyMethod("HaarSumNet, sums over clusters", "haarsumsum"),
+    "haarsum-shared": StudyMethod("HaarSumNet, shared weights", "haarsumshared:levels=3"),
+    "haarsum-three": StudyMethod("HaarSumNet, three levels", "haarsum:levels=3"),
+    "haarsum-nodes": StudyMethod(
+        "HaarSumNet, sum over input nodes",
+        "haarsumnodes",
+        note="Coarse layers are copied to the nodes of the input graph, whose sum is the output.",
+    ),
+    "haarsum-matching": StudyMethod("HaarSumNet, matching", "haarsum", {"method": "matching"}),
+    "haarsum-random": StudyMethod("HaarSumNet, random clusters", "haarsum", {"method": "random"}),
+    "haarnet": StudyMethod("HaarNet", "haarnet"),
+    "haarnet-flat": StudyMethod("HaarNet, no pooling", "haarnet:levels=0"),
+    "haarnet-mean": StudyMethod("HaarNet, means over clusters", "haarnetmean"),
+}
+SUMS = tuple(_SUMS)
+METHODS |= _SUMS
 FIVE = ("haarunet", "random", "graphunet", "flat-16", "virtual")
 
 
@@ -62,8 +84,10 @@ def graph_arch(arch: str) -> str:
     """Return an architecture with one output per graph instead of one per node.
 
     Example:
-        >>> graph_arch("haarunet:depth=4,levels=0")
-        'haarunetgraph:depth=4,levels=0'
+        >>> graph_arch("haarunet:depth=4,levels=0"), graph_arch("haarnet")
+        ('haarunetgraph:depth=4,levels=0', 'haarnet')
     """
+    if not parse_architecture(arch).of_nodes:
+        return arch
     name, colon, sizes = arch.partition(":")
     return f"{name}graph{colon}{sizes}"

@@ -15,7 +15,7 @@ from haarpool.comparison.statistics import estimate
 from haarpool.comparison.table import Row
 from paper.pooling import STUDY
 from paper.pooling.methods import METHODS
-from paper.pooling.table import SEARCH, SEEDS, chosen_rates, final_table
+from paper.pooling.table import SEARCH, chosen_rates, final_table
 from paper.pooling.tasks import TASKS, StudyTask
 
 PAGES = (Path("docs/what_pooling_is_for.md"),)
@@ -36,7 +36,7 @@ class StudyReport(TableReport):
         search = ResultLines(folder, SEARCH).read()
         self.rates = chosen_rates(task, task.methods, search)
         lines = [x for x in ResultLines(folder, STUDY).read() if x["dataset"] == task.name]
-        super().__init__(final_table(task, self.rates), lines, SEEDS)
+        super().__init__(final_table(task, self.rates), lines, task.seeds)
 
     @property
     def last_header(self) -> Sequence[str]:  # type: ignore[override]

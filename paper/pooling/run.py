@@ -11,11 +11,13 @@ from haarpool.cli.terminal import progress_option
 from haarpool.comparison.lines import ResultLines
 from haarpool.comparison.runner import Summary, run_table
 from haarpool.comparison.table import Table
+from haarpool.datasets import Graphs, find_dataset, read_graphs
+from haarpool.datasets.locations import REMEDY
 from haarpool.errors import HaarPoolError
 from paper.pooling.data import prepare, read_task
 from paper.pooling.methods import METHODS
 from paper.pooling.shortcuts import SHORTCUTS
-from paper.pooling.table import SEARCH, SEEDS, chosen_rates, final_table, search_table
+from paper.pooling.table import SEARCH, chosen_rates, final_table, search_table
 from paper.pooling.tasks import TASKS, StudyTask, find_task
 
 
@@ -38,6 +40,23 @@ def choose(tasks: Sequence[str], methods: Sequence[str]) -> dict[StudyTask, list
     return chosen
 
 
+def read(name: str) -> Graphs:
+    """Read the dataset of a task."""
+    dataset = find_task(name).dataset
+    return read_graphs(dataset) if dataset else read_task(name)
+
+
+def check(name: str) -> None:
+    """Make the dataset of a task if it is not there, or raise an error, before the work."""
+    dataset = find_task(name).dataset
+    if dataset:
+        if find_dataset(dataset) is None:
+            got = "generated graphs of this name"
+            raise HaarPoolError(f"the published dataset {dataset}", got, REMEDY)
+    else:
+        prepare(name)
+
+
 def run_study(chosen: dict[StudyTask, list[str]], folder: Path, arguments: Namespace) -> Summary:
     """Train the missing trials.
 
@@ -58,9 +77,9 @@ def _run(
 
     def train(table: Table, repeats: int) -> Summary:
         return run_table(
-            table, folder, repeats, read_task,
+            table, folder, repeats, read,
             jobs=arguments.jobs, device=arguments.device, retry=arguments.retry,
-            check=prepare, progress=progress_option(arguments), show=partial(print, flush=True),
+            check=check, progress=progress_option(arguments), show=partial(print, flush=True),
         )  # fmt: skip
 
     if networks:
@@ -69,5 +88,5 @@ def _run(
     rates = chosen_rates(task, networks, lines, quick=quick)
     shortcuts = [name for name in names if name in SHORTCUTS]
     if rates or shortcuts:
-        repeats = arguments.repeats or (2 if quick else SEEDS)
+        repeats = arguments.repeats or (2 if quick else task.seeds)
         yield train(final_table(task, rates, shortcuts, quick=quick), repeats)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from haarpool.comparison.learners import Line
@@ -12,27 +11,15 @@ from haarpool.comparison.table import Cell, Row, Table
 from haarpool.tasks import find_score
 from haarpool.training.presets import BEST
 from paper.pooling import STUDY
-from paper.pooling.data import splits_file
-from paper.pooling.learners import SearchLearner, StudyLearner
+from paper.pooling.learners import SearchLearner, StudyCell, StudyLearner
 from paper.pooling.methods import GRID, METHODS, graph_arch
+from paper.pooling.peers import register_peers
 from paper.pooling.shortcuts import SHORTCUTS
 from paper.pooling.tasks import StudyTask
 
 SEARCH = f"{STUDY}-search"  # folder of the lines of the search
-SEEDS = 5
 QUICK_EPOCHS = 2
 GIVEN = "given"  # the splits are those of the datasets
-
-
-@dataclass(frozen=True)
-class StudyCell(Cell):
-    """A cell whose splits may be in a file beside the dataset."""
-
-    @property
-    def split_rule(self) -> str:
-        """The rule of `make_splits`."""
-        path = splits_file(self.dataset)
-        return str(path) if path.exists() else self.protocol
 
 
 def settings(task: StudyTask, method: str, rate: float, *, quick: bool = False) -> dict[str, Any]:
@@ -44,6 +31,7 @@ def settings(task: StudyTask, method: str, rate: float, *, quick: bool = False) 
         rate: Its learning rate.
         quick: Train a few epochs.
     """
+    register_peers()
     one = METHODS[method]
     chosen = {**BEST, "threads": 1, **task.settings, "lr": rate, "chain": dict(one.chain)}
     chosen["arch"] = one.arch if task.of_nodes else graph_arch(one.arch)
@@ -63,6 +51,7 @@ def search_table(task: StudyTask, methods: Iterable[str], *, quick: bool = False
         StudyCell(
             task.name, _point(method, rate), GIVEN,
             settings(task, method, rate, quick=quick), SearchLearner,
+            large=task.large,
         )
         for method in methods
         for rate in GRID
@@ -125,7 +114,14 @@ def final_table(
         quick: Train a few epochs.
     """
     cells: list[Cell] = [
-        StudyCell(task.name, name, GIVEN, settings(task, name, rate, quick=quick), StudyLearner)
+        StudyCell(
+            task.name,
+            name,
+            GIVEN,
+            settings(task, name, rate, quick=quick),
+            StudyLearner,
+            large=task.large,
+        )
         for name, rate in rates.items()
     ]
     cells += [
@@ -134,7 +130,12 @@ def final_table(
     ]
     rows = [Row(cell.method, _title(cell.method), _note(cell.method)) for cell in cells]
     return Table(
-        name=STUDY, title=task.title, text=task.text, rows=rows, cells=cells, reference="haarunet"
+        name=STUDY,
+        title=task.title,
+        text=task.text,
+        rows=rows,
+        cells=cells,
+        reference=task.reference,
     )
 
 

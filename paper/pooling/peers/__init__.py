@@ -1,8 +1,3 @@
-"""The networks that `HaarUNet` is compared with; importing this package registers them all."""
+"""The networks that `HaarUNet` is compared with; `register_peers` makes their names known."""
 
-from paper.pooling.peers import gcnii as gcnii
-from paper.pooling.peers import graph_unet as graph_unet
-from paper.pooling.peers import kmis as kmis
-from paper.pooling.peers import ndp_unet as ndp_unet
-from paper.pooling.peers import selection_unet as selection_unet
-from paper.pooling.peers import variants as variants
+from paper.pooling.peers.registering import register_peers as register_peers

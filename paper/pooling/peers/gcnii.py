@@ -11,15 +11,15 @@ from torch_geometric.nn import GCN2Conv
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from haarpool.nn.layers.state import LayerState
-from haarpool.nn.strings.registry import network
 from paper.pooling.peers.architecture import PeerArchitecture
 from paper.pooling.peers.edges import balanced_weights
 from paper.pooling.peers.peer import Peer
+from paper.pooling.peers.registering import peer
 
 ALPHA, THETA = 0.1, 0.5
 
 
-@network("gcnii")
+@peer("gcnii")
 @dataclass(frozen=True)
 class GCNIIArchitecture(PeerArchitecture):
     """The sizes of a `GCNII`.

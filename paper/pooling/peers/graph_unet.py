@@ -9,14 +9,14 @@ import torch_geometric.nn
 from torch import Tensor
 
 from haarpool.nn.layers.state import LayerState
-from haarpool.nn.strings.registry import network
 from paper.pooling.peers.architecture import LevelsArchitecture
 from paper.pooling.peers.edges import augmented, balanced_weights
 from paper.pooling.peers.of_graphs import OfGraphs
 from paper.pooling.peers.peer import Peer
+from paper.pooling.peers.registering import peer
 
 
-@network("graphunet")
+@peer("graphunet")
 @dataclass(frozen=True)
 class GraphUNetArchitecture(LevelsArchitecture):
     """The sizes of a `GraphUNet`.
@@ -31,7 +31,7 @@ class GraphUNetArchitecture(LevelsArchitecture):
     home: ClassVar[str] = __name__
 
 
-@network("graphunetgraph")
+@peer("graphunetgraph")
 class GraphUNetGraphArchitecture(GraphUNetArchitecture):
     """The sizes of a `GraphUNetGraph`."""
 

@@ -9,14 +9,12 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from haarpool import register
 from haarpool._types import Ints
 from paper.pooling.peers.tgp import import_tgp
 
 
-@register("kmis", version="tgp 1.0.2", limits={"hops": (1, 8)})
 def kmis(adjacency: sparse.csr_array, num_clusters: int, *, seed: int, hops: int = 1) -> Ints:
-    """Maximal independent sets, whose neighbours join them; it chooses the number of clusters.
+    """Maximal independent sets with their neighbours; chooses the number of clusters.
 
     A node of the set is more than k hops from all others of the set, and each other node is within
     k hops of one. Nodes with few neighbours come first into the set, which is the greedy rule of

@@ -14,12 +14,12 @@ from torch_geometric.utils import remove_self_loops
 from haarpool.haar.chain_tensors import TensorDict
 from haarpool.nn.layers.neighbours import BY_SOURCE, STARTS, Neighbours
 from haarpool.nn.layers.state import LayerState
-from haarpool.nn.strings.registry import network
+from paper.pooling.peers.registering import peer
 from paper.pooling.peers.selection_unet import Selection, SelectionArchitecture, SelectionUNet
 from paper.pooling.peers.tgp import import_tgp
 
 
-@network("ndpunet")
+@peer("ndpunet")
 class NDPUNetArchitecture(SelectionArchitecture):
     """The sizes of an `NDPUNet`."""
 

@@ -15,10 +15,10 @@ from torch_geometric.nn.pool.select.topk import topk
 
 from haarpool.nn.layers.mean_convolution import MeanConvolution, MeanEdges
 from haarpool.nn.layers.state import LayerState
-from haarpool.nn.strings.registry import network
 from paper.pooling.peers.architecture import LevelsArchitecture
 from paper.pooling.peers.edges import augmented
 from paper.pooling.peers.peer import Peer
+from paper.pooling.peers.registering import peer
 
 RATIO = 0.5
 
@@ -160,14 +160,14 @@ class ScoreUNet(SelectionUNet):
         return Selection(nodes, coarse, score[nodes].view(-1, 1, 1))
 
 
-@network("topkunet")
+@peer("topkunet")
 class TopKUNetArchitecture(ScoreArchitecture):
     """The sizes of a `TopKUNet`."""
 
     network: ClassVar[str] = "TopKUNet"
 
 
-@network("sagunet")
+@peer("sagunet")
 class SAGUNetArchitecture(ScoreArchitecture):
     """The sizes of a `SAGUNet`."""
 

@@ -9,11 +9,11 @@ from torch import Tensor
 from haarpool.haar.chain_tensors import ChainTensors, Tree
 from haarpool.haar.operators import analysis, synthesis
 from haarpool.nn import HaarUNet, HaarUNetArchitecture
-from haarpool.nn.strings.registry import network
 from paper.pooling.peers.of_graphs import OfGraphs
+from paper.pooling.peers.registering import peer
 
 
-@network("haarunetmean")
+@peer("haarunetmean")
 class HaarUNetMeanArchitecture(HaarUNetArchitecture):
     """The sizes of a `HaarUNetMean`."""
 
@@ -21,7 +21,7 @@ class HaarUNetMeanArchitecture(HaarUNetArchitecture):
     home: ClassVar[str] = __name__
 
 
-@network("haarunetsum")
+@peer("haarunetsum")
 class HaarUNetSumArchitecture(HaarUNetArchitecture):
     """The sizes of a `HaarUNetSum`."""
 
@@ -29,7 +29,7 @@ class HaarUNetSumArchitecture(HaarUNetArchitecture):
     home: ClassVar[str] = __name__
 
 
-@network("haarunetdetails")
+@peer("haarunetdetails")
 class HaarUNetDetailsArchitecture(HaarUNetArchitecture):
     """The sizes of a `HaarUNetDetails`."""
 
@@ -37,7 +37,7 @@ class HaarUNetDetailsArchitecture(HaarUNetArchitecture):
     home: ClassVar[str] = __name__
 
 
-@network("haarunetgraph")
+@peer("haarunetgraph")
 class HaarUNetGraphArchitecture(HaarUNetArchitecture):
     """The sizes of a `HaarUNetGraph`."""
 
@@ -52,7 +52,7 @@ class HaarUNetMean(HaarUNet):
         down    x_{j+1} = (P_jᵀ (r_j x_j)) / r_{j+1}
         up      x_j + (P_j (r_{j+1} W x_{j+1})) / r_j, which copies to all members
 
-    with r_j = sqrt(number of input nodes below) for the measure "mass", as in `_roots`; then
+    with r_j = sqrt(number of input nodes below) for the measure "mass", as in `roots`; then
     x_{j+1} is the mean of x_0 over the input nodes below, if no convolution lies between. With the
     measure "children" it is the mean over members.
     """
@@ -60,11 +60,11 @@ class HaarUNetMean(HaarUNet):
     architecture = HaarUNetMeanArchitecture
 
     def _pool(self, chain: ChainTensors, x: Tensor, level: int) -> Tensor:
-        fine, coarse = _roots(chain, x, level)
+        fine, coarse = roots(chain, x, level)
         return super()._pool(chain, fine * x, level) / coarse
 
     def _unpool(self, chain: ChainTensors, y: Tensor, skip: Tensor, level: int) -> Tensor:
-        fine, coarse = _roots(chain, y, level)
+        fine, coarse = roots(chain, y, level)
         return skip + synthesis(chain, coarse * y, level, skip=True, single=True) / fine
 
 
@@ -80,11 +80,11 @@ class HaarUNetSum(HaarUNet):
     architecture = HaarUNetSumArchitecture
 
     def _pool(self, chain: ChainTensors, x: Tensor, level: int) -> Tensor:
-        fine, coarse = _roots(chain, x, level)
+        fine, coarse = roots(chain, x, level)
         return coarse * super()._pool(chain, x / fine, level)
 
     def _unpool(self, chain: ChainTensors, y: Tensor, skip: Tensor, level: int) -> Tensor:
-        fine, coarse = _roots(chain, y, level)
+        fine, coarse = roots(chain, y, level)
         return skip + fine * synthesis(chain, y / coarse, level, skip=True, single=True)
 
 
@@ -109,7 +109,7 @@ class HaarUNetGraph(OfGraphs, HaarUNet):
     architecture = HaarUNetGraphArchitecture
 
 
-def _roots(chain: ChainTensors, like: Tensor, level: int) -> tuple[Tensor, Tensor]:
+def roots(chain: ChainTensors, like: Tensor, level: int) -> tuple[Tensor, Tensor]:
     """Return (N_j, 1) r_j and (N_{j+1}, 1) r_{j+1} = P_jᵀ r_j, the square roots of measures."""
     fine = chain.trees[level][Tree.MASS].to(like.dtype).sqrt()[:, None]
     return fine, analysis(chain, fine, level, skip=True, single=True)

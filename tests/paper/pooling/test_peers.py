@@ -11,7 +11,7 @@ from torch_geometric.data import Batch, Data
 
 from haarpool import build_chain
 from haarpool.comparison.processes import run_in_processes
-from haarpool.comparison.table import Cell, Trial
+from haarpool.comparison.table import Trial
 from haarpool.comparison.trials import TrialRunner
 from haarpool.data import AddHaarChain
 from haarpool.datasets import read_graphs
@@ -19,11 +19,12 @@ from haarpool.errors import HaarPoolError, MissingExtraError
 from haarpool.nn import HaarUNet, build_model, parse_architecture
 from haarpool.training.minibatches import Minibatches
 from helpers.networks import FEATURES, SIZES, weighted_graph
-from paper.pooling.learners import StudyLearner
+from paper.pooling.learners import StudyCell, StudyLearner
 from paper.pooling.peers import torch_scatter_stand_in as stand_in
 from paper.pooling.peers.edges import augmented
 from paper.pooling.peers.kmis import kmis
 from paper.pooling.peers.ndp_unet import Decimation, decimate
+from paper.pooling.peers.sums import ScaledPooling
 from paper.pooling.peers.variants import HaarUNetDetails, HaarUNetMean, HaarUNetSum
 
 EDGES = 2
@@ -48,12 +49,14 @@ LEVELS = [
     "sagunet:levels=2,depth=2,squared=false", "ndpunet:levels=3",
 ]  # fmt: skip
 OF_GRAPHS = [
-    "haarunetgraph:levels=3", "haarunetgraph:depth=3,levels=0,virtual_node=true",
+    "haarunetgraph:levels=3",
+    "haarunetgraph:depth=3,levels=0,virtual_node=true",
     "graphunetgraph:levels=3",
-]  # fmt: skip
+]
+SUMS = ["haarsummean", "haarsumsum", "haarsumshared:levels=3", "haarsumnodes", "haarnetmean"]  # fmt: skip
 of_nodes = pytest.mark.parametrize("text", strings(*VARIANTS, *FLAT, *LEVELS))
-of_graphs = pytest.mark.parametrize("text", OF_GRAPHS)
-every = pytest.mark.parametrize("text", strings(*VARIANTS, *FLAT, *LEVELS, *OF_GRAPHS))
+of_graphs = pytest.mark.parametrize("text", [*OF_GRAPHS, *SUMS])
+every = pytest.mark.parametrize("text", strings(*VARIANTS, *FLAT, *LEVELS, *OF_GRAPHS, *SUMS))
 
 
 def graphs(sizes=SIZES):
@@ -120,7 +123,7 @@ def test_numbering_does_not_matter(text):
     torch.testing.assert_close(model(other), model(data)[order])
 
 
-@pytest.mark.parametrize("text", OF_GRAPHS[:2])
+@pytest.mark.parametrize("text", [*OF_GRAPHS[:2], *SUMS])
 def test_padded_minibatches_give_the_same_rows(text):
     model = net(text)
     batches = Minibatches.of(data_for(model))
@@ -128,7 +131,18 @@ def test_padded_minibatches_give_the_same_rows(text):
     torch.testing.assert_close(model(padded, padded=True), model(batches.take([1, 3])))
 
 
-@every
+@pytest.mark.parametrize(("power", "total"), [(1, torch.mean), (-1, torch.sum)])
+def test_means_and_sums_over_clusters(power, total):
+    chain = build_chain(np.kron(np.eye(4), np.ones((3, 3))), 1, ratio=0.34, top=None)
+    data = graphs([12])[0]
+    data = AddHaarChain(chain=lambda _: chain)(data)
+    pooled = ScaledPooling(0, "vertex", power)(data.x, data).x
+    parent = torch.from_numpy(chain.parents[0])
+    expected = [total(data.x[parent == p], 0) for p in range(chain.sizes[1])]
+    torch.testing.assert_close(pooled, torch.stack(expected))
+
+
+@pytest.mark.parametrize("text", strings(*VARIANTS, *FLAT, *LEVELS, *OF_GRAPHS))
 def test_strings(text):
     model = net(text)
     assert parse_architecture(str(model.arch)) == model.arch
@@ -296,7 +310,7 @@ def test_decimation_of_components():
 def cell(path, text, chain=None):
     settings = {"arch": text, "epochs": 2, "width": 8, "batch_size": 8, "threads": 1}
     settings |= {"chain": chain} if chain else {}
-    return Cell(str(path), text, "random", settings, StudyLearner)
+    return StudyCell(str(path), text, "random", settings, StudyLearner)
 
 
 @pytest.fixture

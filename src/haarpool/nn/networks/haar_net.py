@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import torch
 from torch import Tensor
@@ -79,6 +79,7 @@ class HaarNet(LevelNetwork):
     """
 
     normalizes_graphs = True
+    architecture: ClassVar[type[HaarNetArchitecture]] = HaarNetArchitecture
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class HaarNet(LevelNetwork):
         dropout: float = 0.5,
         **settings: Unpack[NetworkSettings],
     ) -> None:
-        arch = HaarNetArchitecture(width, depth, levels, coarse_depth)
+        arch = self.architecture(width, depth, levels, coarse_depth)
         super().__init__(arch, in_channels, out_channels, **settings)
         self.dropout = real_number("dropout", dropout, 0, 1, remedy="pass {dropout}", dropout=0.5)
         self.convolutions = ModuleList(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import torch
 from torch import Tensor
@@ -57,6 +57,8 @@ class HaarSumNet(LevelNetwork):
         AddHaarChain(num_levels=1, top=None)
     """
 
+    architecture: ClassVar[type[HaarSumArchitecture]] = HaarSumArchitecture
+
     def __init__(
         self,
         in_channels: int,
@@ -69,7 +71,7 @@ class HaarSumNet(LevelNetwork):
         **settings: Unpack[NetworkSettings],
     ) -> None:
         settings = NetworkSettings(task="regression") | settings
-        arch = HaarSumArchitecture(width, depth, levels, coarse_depth)
+        arch = self.architecture(width, depth, levels, coarse_depth)
         super().__init__(arch, in_channels, out_channels, **settings)
         depths = [depth, *[coarse_depth] * levels]  # number of convolutions of each level
         self.convolutions = ModuleList(
