@@ -53,7 +53,7 @@ OF_GRAPHS = [
     "haarunetgraph:depth=3,levels=0,virtual_node=true",
     "graphunetgraph:levels=3",
 ]
-SUMS = ["haarsummean", "haarsumsum", "haarsumshared:levels=3", "haarsumnodes", "haarnetmean"]  # fmt: skip
+SUMS = ["haarsummean", "haarsumsum", "haarsumshared:levels=3", "haarsumnodes", "haarnetmean"]
 of_nodes = pytest.mark.parametrize("text", strings(*VARIANTS, *FLAT, *LEVELS))
 of_graphs = pytest.mark.parametrize("text", [*OF_GRAPHS, *SUMS])
 every = pytest.mark.parametrize("text", strings(*VARIANTS, *FLAT, *LEVELS, *OF_GRAPHS, *SUMS))
@@ -137,7 +137,7 @@ def test_means_and_sums_over_clusters(power, total):
     data = graphs([12])[0]
     data = AddHaarChain(chain=lambda _: chain)(data)
     pooled = ScaledPooling(0, "vertex", power)(data.x, data).x
-    parent = torch.from_numpy(chain.parents[0])
+    parent = torch.tensor(chain.parents[0])
     expected = [total(data.x[parent == p], 0) for p in range(chain.sizes[1])]
     torch.testing.assert_close(pooled, torch.stack(expected))
 
