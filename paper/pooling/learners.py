@@ -14,6 +14,7 @@ from haarpool.comparison.table import Cell
 from haarpool.datasets.splits import Split
 from paper.pooling.data import splits_file
 from paper.pooling.peers import register_peers
+from paper.pooling.reach import reach
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,14 @@ class StudyLearner(NetworkLearner):
             }
         if self.cell.large:
             parts |= size_scores(self.cell.large, line["metric"], networks, split)
-        return {"parts": parts}
+        return {"parts": parts} | self.reach(networks, split)
+
+    def reach(self, networks: TrainedNetworks, split: Split) -> Line:
+        """Return how far the network of the first seed looks, if each node has an output."""
+        if split is not networks.run.splits[0] or not networks.task.of_nodes:
+            return {}
+        batch = networks.run.batches.take(split.graphs(split.test)[:1])
+        return {"reach": round(reach(networks.trained.members[0].network, batch), 3)}
 
     @classmethod
     def config(cls, cell: Cell) -> dict[str, Any]:

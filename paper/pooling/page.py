@@ -41,10 +41,10 @@ class StudyReport(TableReport):
     @property
     def last_header(self) -> Sequence[str]:  # type: ignore[override]
         """Scores of parts, and what a network costs."""
-        return *self.task.parts.values(), "Rate", "Weights", "Seconds"
+        return *self.task.parts.values(), "Rate", "Reach, hops", "Weights", "Seconds"
 
     def last_columns(self, row: Row, dataset: str, lines: Sequence[Line]) -> list[str]:
-        """Return the mean scores of parts, the learning rate, weights and the mean time."""
+        """Return the mean scores of parts, the learning rate, reach, weights and mean time."""
         units, texts = self.units(dataset), []
         # A part is a score of its own, or a part of the data by the main score.
         lines = [line | {"parts": line["scores"]["test"] | line.get("parts", {})} for line in lines]
@@ -54,7 +54,9 @@ class StudyReport(TableReport):
         seconds = sum(line["training_seconds"] for line in lines) / len(lines)
         weights = lines[0].get("num_parameters")
         rate = f"{self.rates[row.name]:g}" if row.name in METHODS else DASH
-        return [*texts, rate, f"{weights:,}" if weights else DASH, f"{seconds:,.0f}"]
+        far = [line["reach"] for line in lines if "reach" in line]
+        hops = f"{far[0]:.1f}" if far else DASH
+        return [*texts, rate, hops, f"{weights:,}" if weights else DASH, f"{seconds:,.0f}"]
 
     def without_result(self, cell):  # type: ignore[no-untyped-def]
         """Yield the reason of a method that failed on every split."""
