@@ -50,7 +50,8 @@ class StudyLearner(NetworkLearner):
             }
         if self.cell.large:
             parts |= size_scores(self.cell.large, line["metric"], networks, split)
-        return {"parts": parts} | self.reach(networks, split)
+        main = {"value": parts["original sizes"]} if self.cell.large else {}
+        return {"parts": parts} | main | self.reach(networks, split)
 
     def reach(self, networks: TrainedNetworks, split: Split) -> Line:
         """Return how far the network of the first seed looks, if each node has an output."""

@@ -1,13 +1,15 @@
-"""The networks of the study: the same convolutions, width and training, other ways to reach far."""
+"""The networks of the study: the same width and training, different ways to reach far."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from haarpool.nn import parse_architecture
 
-GRID = (0.001, 0.002, 0.004)  # learning rates that the validation part chooses from, by one trial
+# Learning rates, of which the validation part of the first split chooses one, by one trial each.
+GRID = (0.0005, 0.001, 0.002, 0.004, 0.008)
 
 
 class StudyMethod(NamedTuple):
@@ -41,7 +43,9 @@ METHODS: dict[str, StudyMethod] = {
     "ndp": StudyMethod("NDP", "ndpunet", note="The U-Net on nodes chosen by node decimation."),
     "topk": StudyMethod("TopK", "topkunet", note="The U-Net on nodes chosen by TopK."),
     "sag": StudyMethod("SAG", "sagunet", note="The U-Net on nodes chosen by SAGPool."),
-    "graphunet": StudyMethod("GraphUNet", "graphunet", note="That of PyG, as published."),
+    "graphunet": StudyMethod(
+        "GraphUNet", "graphunet", note="That of PyG, with weights of A² that stay finite."
+    ),
     **{
         f"flat-{n}": StudyMethod(f"flat, {n} layers", f"haarunet:depth={n},levels=0")
         for n in (4, 8, 16, 32)
@@ -91,3 +95,14 @@ def graph_arch(arch: str) -> str:
         return arch
     name, colon, sizes = arch.partition(":")
     return f"{name}graph{colon}{sizes}"
+
+
+def with_levels(arch: str, levels: int) -> str:
+    """Return an architecture with a number of levels, if it has levels and names no number.
+
+    Example:
+        >>> with_levels("haarunet", 7), with_levels("haarunet:depth=4,levels=0", 7)
+        ('haarunet:levels=7', 'haarunet:depth=4,levels=0')
+    """
+    parsed: Any = parse_architecture(arch)
+    return str(replace(parsed, levels=levels)) if getattr(parsed, "levels", 0) is None else arch

@@ -13,6 +13,7 @@ from haarpool.comparison.lines import ResultLines
 from haarpool.comparison.report import TableReport
 from haarpool.comparison.statistics import estimate
 from haarpool.comparison.table import Row
+from haarpool.errors import HaarPoolError
 from paper.pooling import STUDY
 from paper.pooling.methods import METHODS
 from paper.pooling.table import SEARCH, chosen_rates, final_table
@@ -78,6 +79,8 @@ def write_page(folder: Path) -> list[Path]:
         folder: Folder of results.
     """
     tables = {}
+    if missing := [str(page) for page in PAGES if not page.exists()]:
+        raise HaarPoolError("the page of the study", f"no {missing[0]}", "write its text first")
     for name, task in TASKS.items():
         report = StudyReport(task, folder)
         if any(report.lines.values()):

@@ -37,6 +37,9 @@ def choose(tasks: Sequence[str], methods: Sequence[str]) -> dict[StudyTask, list
         names = [x for x in (*task.methods, *task.shortcuts) if not methods or x in methods]
         if names:
             chosen[task] = names
+    if not chosen:
+        expected, got = "methods that one of the tasks has", ", ".join(methods)
+        raise HaarPoolError(expected, got, "list them with --list")
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""What reaches the labels of a task without any graph network: beside it networks must be read.
+"""Baselines without a graph network, which belong beside all results of networks.
 
 Parameters are chosen by the validation part, as those of networks are.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import Ridge
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.neighbors import KNeighborsClassifier
 
 from haarpool._types import Floats, Ints
@@ -25,7 +25,7 @@ from haarpool.comparison.learners import Learner, Line
 from haarpool.datasets.splits import Split
 
 Predict = Callable[[Ints], Floats]  # of graphs, signals or nodes, by their numbers
-FACTORS = np.logspace(-2, 5, 8)  # of the penalty of ridge regression
+FACTORS = np.logspace(-6, 6, 13)  # of the penalty of ridge regression
 PENALTIES = np.logspace(-3, 0, 4)  # of the regression on known sensors
 NEIGHBOURS = (1, 3, 5, 10, 20, 50)
 
@@ -104,16 +104,16 @@ class RidgeLearner(ShortcutLearner):
     title = "ridge regression from all inputs"
 
     def candidates(self, split: Split) -> Iterator[Predict]:
-        """Yield fits with several penalties; those for missing labels learn their mean."""
+        """Yield fits with several penalties."""
         x, y = self.signals(self.graphs.columns["x"]), self.signals(self.labels)
-        mean, spread = x[split.train].mean(0), x[split.train].std(0)
-        x = (x - mean) / np.where(spread > 0, spread, 1)
-        targets = self.labels.shape[1]
-        known = y[split.train]
-        filled = np.where(np.isnan(known), np.nanmean(known, axis=0), known)
+        x = x - x[split.train].mean(0)  # in the units of the data: a large load counts more
+        products = x @ x[split.train].T
+        y = y[split.train]
+        mean, targets = y.mean(0), self.labels.shape[1]
         for factor in FACTORS:
-            model = Ridge(factor, solver="cholesky").fit(x[split.train], filled)
-            yield partial(_predict_rows, model, x, targets)
+            model = KernelRidge(alpha=factor, kernel="precomputed")
+            model.fit(products[split.train], y - mean)
+            yield partial(_predict_rows, model, products, mean, targets)
 
 
 class DiffusionLearner(ShortcutLearner):
@@ -237,8 +237,8 @@ class TreesLearner(ShortcutLearner):
             yield partial(_predict_classes, model, x)
 
 
-def _predict_rows(model: Any, x: Floats, targets: int, rows: Ints) -> Floats:
-    result: Floats = model.predict(x[rows]).reshape(-1, targets)
+def _predict_rows(model: Any, x: Floats, mean: Floats, targets: int, rows: Ints) -> Floats:
+    result: Floats = (model.predict(x[rows]) + mean).reshape(-1, targets)
     return result
 
 

@@ -12,7 +12,7 @@ from haarpool.tasks import find_score
 from haarpool.training.presets import BEST
 from paper.pooling import STUDY
 from paper.pooling.learners import SearchLearner, StudyCell, StudyLearner
-from paper.pooling.methods import GRID, METHODS, graph_arch
+from paper.pooling.methods import GRID, METHODS, graph_arch, with_levels
 from paper.pooling.peers import register_peers
 from paper.pooling.shortcuts import SHORTCUTS
 from paper.pooling.tasks import StudyTask
@@ -34,7 +34,8 @@ def settings(task: StudyTask, method: str, rate: float, *, quick: bool = False) 
     register_peers()
     one = METHODS[method]
     chosen = {**BEST, "threads": 1, **task.settings, "lr": rate, "chain": dict(one.chain)}
-    chosen["arch"] = one.arch if task.of_nodes else graph_arch(one.arch)
+    arch = one.arch if task.of_nodes else graph_arch(one.arch)
+    chosen["arch"] = arch if task.levels is None else with_levels(arch, task.levels)
     chosen["epochs"] = QUICK_EPOCHS if quick else one.longer * chosen["epochs"]
     return chosen
 
@@ -72,8 +73,8 @@ def chosen_rates(
 ) -> dict[str, float]:
     """Return the learning rate of each method with the best validation score.
 
-    Methods of which a trial of the grid is missing are left out. A failed one, which diverged for
-    example, is not chosen.
+    Methods of which a trial of the grid is missing, or failed otherwise than by divergence, are
+    left out. A learning rate that diverged is not chosen.
 
     Args:
         task: The task.
@@ -86,7 +87,7 @@ def chosen_rates(
     rates = {}
     for method in methods:
         tried = {rate: found.get((task.name, _point(method, rate), GIVEN, 0)) for rate in GRID}
-        if None in tried.values():
+        if not all(line and (is_good(line) or diverged(line)) for line in tried.values()):
             continue
         scores = {
             rate: (-1 if find_score(line["metric"]).lower_is_better else 1) * line["validation"]
@@ -96,6 +97,11 @@ def chosen_rates(
         if scores:
             rates[method] = max(scores, key=scores.__getitem__)
     return rates
+
+
+def diverged(line: Line) -> bool:
+    """Return whether a trial failed because its loss was not finite."""
+    return "finite validation loss" in str(line["reason"])
 
 
 def final_table(

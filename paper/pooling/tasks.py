@@ -24,7 +24,9 @@ class StudyTask:
         reference: The method that others are compared with.
         dataset: Name of a dataset of the library; by default one of the study is made.
         seeds: Number of seeds.
-        large: Test graphs with more nodes are scored apart; 0 for none.
+        large: Test graphs with more nodes are scored apart, and do not count in the main score;
+            0 for none.
+        levels: Levels of the networks that have some; `None` for those of the largest graph.
         parts: Scores beside the main one, with their titles in the page.
         of_nodes: Whether each node has a label; else each graph has one.
     """
@@ -41,6 +43,7 @@ class StudyTask:
     dataset: str = ""
     seeds: int = 5
     large: int = 0
+    levels: int | None = None
 
 
 _POWER = (
@@ -130,6 +133,7 @@ TASKS = {
             settings={"epochs": 80, "batch_size": 16},
             methods=ALL,
             large=2_000,
+            levels=7,  # those of the training part
             parts={"original sizes": "original sizes", "large": "four times larger"},
         ),
         StudyTask(

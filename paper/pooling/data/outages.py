@@ -56,7 +56,7 @@ def make(
     size, in_service = len(net.bus), net.line.in_service.to_numpy().copy()
     branches = find_branches(net)
     flow = np.where(in_service, net.res_line.p_from_mw.abs(), 0)
-    groups = np.array_split(rng.permutation(np.argsort(-flow)[:LINES]), GROUPS)
+    groups = groups_of_lines(branches, np.argsort(-flow)[:LINES], rng)
     load, reactive = net.load.p_mw.to_numpy().copy(), net.load.q_mvar.to_numpy().copy()
     fixed, mean = grid.fixed_features(net, np.ones(size)), grid.sums(net, "load", load)
     graphs: list[dict[str, NDArray[Any]]] = []
@@ -96,6 +96,20 @@ def find_branches(net: Any) -> Ints:
         ends = np.stack([net.bus.index.get_indexer(net[table][key]) for key in (begin, end)])
         parts.append(np.where(net[table].in_service, ends, ends[0]))
     return np.concatenate(parts, axis=1)
+
+
+def groups_of_lines(branches: Ints, lines: Ints, rng: np.random.Generator) -> list[Ints]:
+    """Return `GROUPS` groups of lines; all lines between the same two buses are in one of them.
+
+    Args:
+        branches: (2, B) Ends of all branches.
+        lines: Numbers of the lines.
+        rng: Random numbers.
+    """
+    ends = np.sort(branches[:, lines], axis=0)
+    pair = np.unique(ends, axis=1, return_inverse=True)[1].ravel()
+    parts = np.array_split(rng.permutation(pair.max() + 1), GROUPS)
+    return [lines[np.isin(pair, part)] for part in parts]
 
 
 def draw_outage(branches: Ints, lines: Ints, size: int, rng: np.random.Generator) -> Ints:

@@ -1,25 +1,16 @@
-"""Edge weights of networks whose convolutions depend on their scale, and A² of Graph U-Nets."""
+"""A² of Graph U-Nets, and why convolutions with self-loops get no edge weights.
+
+A graph convolution of Kipf and Welling adds self-loops of weight 1 or 2. Beside admittances, which
+are thousands, these are nothing; beside admittances with the mean 1, most of which are far below,
+they are nearly all: then 32 layers see 1 % beyond 8 hops of a power grid, and 9 % without weights.
+"""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
-from torch_geometric.utils import add_self_loops, remove_self_loops, scatter
-
-from haarpool.nn.layers.state import LayerState
-
-
-def balanced_weights(graphs: LayerState) -> Tensor:
-    """Return (E,) edge weights with the mean 1 in each graph.
-
-    A graph convolution of Kipf and Welling adds self-loops of weight 1 or 2. Admittances, which are
-    thousands, would leave nothing of a node's own features.
-    """
-    weight = graphs.edges().weights(graphs.x)
-    graph = graphs.batch[graphs.edge_index[1]]
-    mean: Tensor = scatter(weight, graph, 0, reduce="mean")
-    return weight / mean[graph]
+from torch_geometric.utils import add_self_loops, remove_self_loops
 
 
 @torch.no_grad()

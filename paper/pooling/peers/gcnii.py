@@ -12,7 +12,6 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from haarpool.nn.layers.state import LayerState
 from paper.pooling.peers.architecture import PeerArchitecture
-from paper.pooling.peers.edges import balanced_weights
 from paper.pooling.peers.peer import Peer
 from paper.pooling.peers.registering import peer
 
@@ -56,8 +55,8 @@ class GCNII(Peer):
 
     def layers(self, x: Tensor, graphs: LayerState, edge_attr: Tensor | None) -> Tensor:
         """Return (N, 1, width) the last layer."""
-        weight = balanced_weights(graphs).to(x.dtype)
-        edges = gcn_norm(graphs.edge_index, weight, len(x))  # once for all layers
+        # Once for all layers; without weights, see `edges`.
+        edges = gcn_norm(graphs.edge_index, None, len(x), dtype=x.dtype)
         x = first = x[:, 0].relu()
         for convolution, norm in zip(self.convolutions, self.norms, strict=True):
             x = norm(convolution(x, first, *edges)).relu()

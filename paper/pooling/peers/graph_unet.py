@@ -10,7 +10,7 @@ from torch import Tensor
 
 from haarpool.nn.layers.state import LayerState
 from paper.pooling.peers.architecture import LevelsArchitecture
-from paper.pooling.peers.edges import augmented, balanced_weights
+from paper.pooling.peers.edges import augmented
 from paper.pooling.peers.of_graphs import OfGraphs
 from paper.pooling.peers.peer import Peer
 from paper.pooling.peers.registering import peer
@@ -43,7 +43,7 @@ class GraphUNet(Peer):
     """PyG's `GraphUNet` between the embedding and the output of `HaarUNet`.
 
     A GCN convolution on each level down and up, TopK selection of half of the nodes, A², sums with
-    the skips, ReLU. Weights of edges have the mean 1, see `balanced_weights`.
+    the skips, ReLU. Edges have no weights, see `edges`.
     """
 
     architecture = GraphUNetArchitecture
@@ -62,7 +62,7 @@ class GraphUNet(Peer):
 
     def layers(self, x: Tensor, graphs: LayerState, edge_attr: Tensor | None) -> Tensor:
         """Return (N, 1, width) the output of PyG's network."""
-        weight = balanced_weights(graphs).to(x.dtype)
+        weight = x.new_ones(graphs.edge_index.shape[1])
         result: Tensor = self.unet(x[:, 0], graphs.edge_index, graphs.batch, weight)
         return result[:, None]
 

@@ -144,14 +144,14 @@ class ScoreUNet(SelectionUNet):
 
     @abstractmethod
     def make_score(self, width: int) -> torch.nn.Module:
-        """Return a module: (N,) or (N, 1) = score(x (N, width), edge_index, edge_weight)."""
+        """Return a module: (N,) or (N, 1) = score(x (N, width), edge_index)."""
 
     def select(self, level: int, x: Tensor, graphs: LayerState, plan: None) -> Selection:
         """Return the next level of x (N_j, 1, width)."""
         edges, num_nodes = graphs.edge_index, len(x)
         weight = graphs.edges().weights(x)
         h = self.score_norms[level](x[:, 0])
-        score = self.scores[level](h, edges, weight).view(-1).tanh()
+        score = self.scores[level](h, edges).view(-1).tanh()  # without weights, see `edges`
         nodes = topk(score, RATIO, graphs.batch)
         if self.squared:
             edges, weight = augmented(edges, weight, num_nodes)
@@ -211,7 +211,7 @@ class Projection(torch.nn.Module):
         """Draw p anew."""
         torch.nn.init.uniform_(self.direction, -1, 1)
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """Return (N,) the projections."""
         result: Tensor = x @ (self.direction / self.direction.norm())
         return result

@@ -42,6 +42,17 @@ def test_outages_leave_the_grid_connected():
     assert set(np.concatenate(drawn).tolist()) == {0, 1, 2}
 
 
+def test_parallel_lines_are_in_one_group():
+    rng = np.random.default_rng(0)
+    branches = np.sort(rng.integers(0, 12, (2, 200)), axis=0)
+    branches[:, ::2] = branches[::-1, ::2]  # the direction does not matter
+    lines = rng.permutation(200)[:150]
+    groups = outages.groups_of_lines(branches, lines, rng)
+    assert sorted(np.concatenate(groups)) == sorted(lines)
+    pairs = [{tuple(sorted(pair)) for pair in branches[:, one].T.tolist()} for one in groups]
+    assert sum(map(len, pairs)) == len(set.union(*pairs))
+
+
 def test_groups_of_lines_are_held_out():
     splits = outages.splits_of_groups(750, seed=0)
     check_splits(splits, 750)
