@@ -79,10 +79,12 @@ class SearchLearner(StudyLearner):
     def train(self, seed: int, splits: list[Split], checkpoints: Checkpoints) -> Line:
         """Train, and keep what belongs to the validation part."""
         line = super().train(seed, splits, checkpoints)
-        validation = line["scores"]["validation"]
-        return line | {
-            "value": line["validation"], "scores": {"validation": validation}, "parts": {},
-        }  # fmt: skip
+        scores = {"validation": line["scores"]["validation"]}
+        return line | {"value": line["validation"], "scores": scores}
+
+    def more(self, line: Line, networks: TrainedNetworks, split: Split) -> Line:
+        """Return nothing: parts are those of the test part."""
+        return {}
 
 
 def size_scores(

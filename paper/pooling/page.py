@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.common import write_tables
@@ -12,7 +12,7 @@ from haarpool.comparison.learners import Line
 from haarpool.comparison.lines import ResultLines
 from haarpool.comparison.report import TableReport
 from haarpool.comparison.statistics import estimate
-from haarpool.comparison.table import Row
+from haarpool.comparison.table import Cell, Row
 from haarpool.errors import HaarPoolError
 from paper.pooling import STUDY
 from paper.pooling.methods import METHODS
@@ -38,11 +38,7 @@ class StudyReport(TableReport):
         self.rates = chosen_rates(task, task.methods, search)
         lines = [x for x in ResultLines(folder, STUDY).read() if x["dataset"] == task.name]
         super().__init__(final_table(task, self.rates), lines, task.seeds)
-
-    @property
-    def last_header(self) -> Sequence[str]:  # type: ignore[override]
-        """Scores of parts, and what a network costs."""
-        return *self.task.parts.values(), "Rate", "Reach, hops", "Weights", "Seconds"
+        self.last_header = (*task.parts.values(), "Rate", "Reach, hops", "Weights", "Seconds")
 
     def last_columns(self, row: Row, dataset: str, lines: Sequence[Line]) -> list[str]:
         """Return the mean scores of parts, the learning rate, reach, weights and mean time."""
@@ -59,7 +55,7 @@ class StudyReport(TableReport):
         hops = f"{far[0]:.1f}" if far else DASH
         return [*texts, rate, hops, f"{weights:,}" if weights else DASH, f"{seconds:,.0f}"]
 
-    def without_result(self, cell):  # type: ignore[no-untyped-def]
+    def without_result(self, cell: Cell) -> Iterator[list[str]]:
         """Yield the reason of a method that failed on every split."""
         if lines := self.lines[cell.key]:
             yield [self.titles[cell.method], f"failed: {lines[0]['reason']}"]

@@ -13,7 +13,7 @@ from paper.pooling.peers.architecture import LevelsArchitecture
 from paper.pooling.peers.edges import augmented
 from paper.pooling.peers.of_graphs import OfGraphs
 from paper.pooling.peers.peer import Peer
-from paper.pooling.peers.registering import peer
+from paper.pooling.peers.registering import peer, variant
 
 
 @peer("graphunet")
@@ -29,14 +29,6 @@ class GraphUNetArchitecture(LevelsArchitecture):
     normalized: bool = True
     network: ClassVar[str] = "GraphUNet"
     home: ClassVar[str] = __name__
-
-
-@peer("graphunetgraph")
-class GraphUNetGraphArchitecture(GraphUNetArchitecture):
-    """The sizes of a `GraphUNetGraph`."""
-
-    network: ClassVar[str] = "GraphUNetGraph"
-    of_nodes: ClassVar[bool] = False
 
 
 class GraphUNet(Peer):
@@ -67,10 +59,9 @@ class GraphUNet(Peer):
         return result[:, None]
 
 
+@variant("graphunetgraph", of_nodes=False)
 class GraphUNetGraph(OfGraphs, GraphUNet):
     """`GraphUNet` with an output per graph, see `OfGraphs`."""
-
-    architecture = GraphUNetGraphArchitecture
 
 
 class NormalizedGraphUNet(torch_geometric.nn.GraphUNet):  # type: ignore[misc]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import torch
 from scipy import sparse
@@ -14,19 +14,12 @@ from torch_geometric.utils import remove_self_loops
 from haarpool.haar.chain_tensors import TensorDict
 from haarpool.nn.layers.neighbours import BY_SOURCE, STARTS, Neighbours
 from haarpool.nn.layers.state import LayerState
-from paper.pooling.peers.registering import peer
-from paper.pooling.peers.selection_unet import Selection, SelectionArchitecture, SelectionUNet
+from paper.pooling.peers.registering import variant
+from paper.pooling.peers.selection_unet import Selection, SelectionUNet
 from paper.pooling.peers.tgp import import_tgp
 
 
-@peer("ndpunet")
-class NDPUNetArchitecture(SelectionArchitecture):
-    """The sizes of an `NDPUNet`."""
-
-    network: ClassVar[str] = "NDPUNet"
-    home: ClassVar[str] = __name__
-
-
+@variant("ndpunet")
 class NDPUNet(SelectionUNet):
     """The U-Net on one side of an approximate maximum cut, connected by Kron reduction.
 
@@ -37,7 +30,6 @@ class NDPUNet(SelectionUNet):
     a process. With one graph, as in all minibatches of its signals, not even the digest is needed.
     """
 
-    architecture = NDPUNetArchitecture
     copies_graphs = False
 
     _last: tuple[Tensor, Tensor | None, list[Selection]] | None = None

@@ -29,6 +29,27 @@ def peer(name: str) -> Callable[[Class], Class]:
     return add
 
 
+def variant(name: str, **changes: Any) -> Callable[[Class], Class]:
+    """Return a decorator of a network: its architecture is that of its base under another name.
+
+    Args:
+        name: Lower-case letters.
+        **changes: Other attributes of the architecture.
+    """
+
+    def add(cls: Any) -> Any:
+        said = {
+            "__doc__": f"The sizes of a `{cls.__name__}`.", "__module__": cls.__module__,
+            "__qualname__": f"{cls.__qualname__}.architecture",  # where pickle finds it
+            "network": cls.__name__, "home": cls.__module__,
+        }  # fmt: skip
+        made = type(f"{cls.__name__}Architecture", (cls.architecture,), said | changes)
+        cls.architecture = peer(name)(made)
+        return cls
+
+    return add
+
+
 @cache
 def register_peers() -> None:
     """Register the networks and the clustering `kmis`, for the rest of the process."""

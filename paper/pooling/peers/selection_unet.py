@@ -18,7 +18,7 @@ from haarpool.nn.layers.state import LayerState
 from paper.pooling.peers.architecture import LevelsArchitecture
 from paper.pooling.peers.edges import augmented
 from paper.pooling.peers.peer import Peer
-from paper.pooling.peers.registering import peer
+from paper.pooling.peers.registering import variant
 
 RATIO = 0.5
 
@@ -37,6 +37,19 @@ class Selection(NamedTuple):
     gate: Tensor | None = None
 
 
+@dataclass(frozen=True)
+class SelectionArchitecture(LevelsArchitecture):
+    """The sizes of a `SelectionUNet`.
+
+    Attributes:
+        depth: Number of convolutions on each level on the way down, and as many on the way up.
+    """
+
+    depth: int = 1
+    home: ClassVar[str] = __name__
+    limits: ClassVar[dict[str, tuple[int, int]]] = {"levels": (0, 64), "depth": (1, 64)}
+
+
 class SelectionUNet(Peer):
     """`HaarUNet` with nodes that are selected, instead of clusters.
 
@@ -46,6 +59,8 @@ class SelectionUNet(Peer):
     Convolutions, skips and output are those of `HaarUNet`. Convolutions read edge features on the
     input graph; edges of coarse graphs have weights alone.
     """
+
+    architecture = SelectionArchitecture
 
     embeds_edges = False
 
@@ -98,19 +113,6 @@ def _convolve(convolutions: Any, x: Tensor, edges: MeanEdges) -> Tensor:
     return x
 
 
-@dataclass(frozen=True)
-class SelectionArchitecture(LevelsArchitecture):
-    """The sizes of a `SelectionUNet`.
-
-    Attributes:
-        depth: Number of convolutions on each level on the way down, and as many on the way up.
-    """
-
-    depth: int = 1
-    home: ClassVar[str] = __name__
-    limits: ClassVar[dict[str, tuple[int, int]]] = {"levels": (0, 64), "depth": (1, 64)}
-
-
 # ---------------------------------------------------------------------- learned scores
 
 
@@ -134,6 +136,8 @@ class ScoreUNet(SelectionUNet):
     selection arbitrary. Edges are those of A² as in Graph U-Nets: of A, most nodes lose all their
     neighbours in a few levels.
     """
+
+    architecture = ScoreArchitecture
 
     def __init__(self, *arguments: Any, squared: bool = True, **settings: Any) -> None:
         super().__init__(*arguments, squared=squared, **settings)
@@ -160,38 +164,22 @@ class ScoreUNet(SelectionUNet):
         return Selection(nodes, coarse, score[nodes].view(-1, 1, 1))
 
 
-@peer("topkunet")
-class TopKUNetArchitecture(ScoreArchitecture):
-    """The sizes of a `TopKUNet`."""
-
-    network: ClassVar[str] = "TopKUNet"
-
-
-@peer("sagunet")
-class SAGUNetArchitecture(ScoreArchitecture):
-    """The sizes of a `SAGUNet`."""
-
-    network: ClassVar[str] = "SAGUNet"
-
-
+@variant("topkunet")
 class TopKUNet(ScoreUNet):
     """The U-Net with TopK selection (Gao and Ji, 2019): score(x) = x · p / |p|."""
-
-    architecture = TopKUNetArchitecture
 
     def make_score(self, width: int) -> torch.nn.Module:
         """Return the projection."""
         return Projection(width)
 
 
+@variant("sagunet")
 class SAGUNet(ScoreUNet):
     """The U-Net with SAG selection (Lee et al., 2019): a graph convolution gives the score.
 
     The paper has no U-Net and the edges of A between selected nodes: `squared=false`. A² keeps
     levels connected, and TopK has it.
     """
-
-    architecture = SAGUNetArchitecture
 
     def make_score(self, width: int) -> torch.nn.Module:
         """Return the convolution of the paper."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,50 +13,9 @@ from haarpool.haar.operators import synthesis
 from haarpool.nn import HaarNet, HaarPooling, HaarSumNet, PoolingOutput
 from haarpool.nn.inputs import Tensors, chains_of, num_graphs, widened
 from haarpool.nn.layers.state import LayerState
-from haarpool.nn.networks.haar_architecture import HaarNetArchitecture, HaarSumArchitecture
 from haarpool.nn.networks.stages import ChainPooling, convolve
-from paper.pooling.peers.registering import peer
+from paper.pooling.peers.registering import variant
 from paper.pooling.peers.variants import roots
-
-
-@peer("haarsummean")
-class HaarSumMeanArchitecture(HaarSumArchitecture):
-    """The sizes of a `HaarSumMean`."""
-
-    network: ClassVar[str] = "HaarSumMean"
-    home: ClassVar[str] = __name__
-
-
-@peer("haarsumsum")
-class HaarSumSumArchitecture(HaarSumArchitecture):
-    """The sizes of a `HaarSumSum`."""
-
-    network: ClassVar[str] = "HaarSumSum"
-    home: ClassVar[str] = __name__
-
-
-@peer("haarsumshared")
-class HaarSumSharedArchitecture(HaarSumArchitecture):
-    """The sizes of a `HaarSumShared`."""
-
-    network: ClassVar[str] = "HaarSumShared"
-    home: ClassVar[str] = __name__
-
-
-@peer("haarsumnodes")
-class HaarSumNodesArchitecture(HaarSumArchitecture):
-    """The sizes of a `HaarSumNodes`."""
-
-    network: ClassVar[str] = "HaarSumNodes"
-    home: ClassVar[str] = __name__
-
-
-@peer("haarnetmean")
-class HaarNetMeanArchitecture(HaarNetArchitecture):
-    """The sizes of a `HaarNetMean`."""
-
-    network: ClassVar[str] = "HaarNetMean"
-    home: ClassVar[str] = __name__
 
 
 class ScaledPooling(HaarPooling):
@@ -85,30 +44,27 @@ def scaled(network: Any, power: int) -> ModuleList:
     return ModuleList(ChainPooling(ScaledPooling(j, network.domain, power)) for j in levels)
 
 
+@variant("haarsummean")
 class HaarSumMean(HaarSumNet):
     """`HaarSumNet` with means over clusters."""
-
-    architecture = HaarSumMeanArchitecture
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.poolings = scaled(self, 1)
 
 
+@variant("haarsumsum")
 class HaarSumSum(HaarSumNet):
     """`HaarSumNet` with sums over clusters."""
-
-    architecture = HaarSumSumArchitecture
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.poolings = scaled(self, -1)
 
 
+@variant("haarsumshared")
 class HaarSumShared(HaarSumNet):
     """`HaarSumNet` with the same weights on all coarse levels."""
-
-    architecture = HaarSumSharedArchitecture
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -118,13 +74,12 @@ class HaarSumShared(HaarSumNet):
         )
 
 
+@variant("haarsumnodes")
 class HaarSumNodes(HaarSumNet):
     """`HaarSumNet` whose sum is over the nodes of the input graph alone.
 
     Coarse layers are copied to their nodes, so that the number of coarse nodes enters nowhere.
     """
-
-    architecture = HaarSumNodesArchitecture
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -156,10 +111,9 @@ class HaarSumNodes(HaarSumNet):
         return output[:-1] if padded else output
 
 
+@variant("haarnetmean")
 class HaarNetMean(HaarNet):
     """`HaarNet` with means over clusters."""
-
-    architecture = HaarNetMeanArchitecture
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)

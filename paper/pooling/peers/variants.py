@@ -2,50 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from torch import Tensor
 
 from haarpool.haar.chain_tensors import ChainTensors, Tree
 from haarpool.haar.operators import analysis, synthesis
-from haarpool.nn import HaarUNet, HaarUNetArchitecture
+from haarpool.nn import HaarUNet
 from paper.pooling.peers.of_graphs import OfGraphs
-from paper.pooling.peers.registering import peer
+from paper.pooling.peers.registering import variant
 
 
-@peer("haarunetmean")
-class HaarUNetMeanArchitecture(HaarUNetArchitecture):
-    """The sizes of a `HaarUNetMean`."""
-
-    network: ClassVar[str] = "HaarUNetMean"
-    home: ClassVar[str] = __name__
-
-
-@peer("haarunetsum")
-class HaarUNetSumArchitecture(HaarUNetArchitecture):
-    """The sizes of a `HaarUNetSum`."""
-
-    network: ClassVar[str] = "HaarUNetSum"
-    home: ClassVar[str] = __name__
-
-
-@peer("haarunetdetails")
-class HaarUNetDetailsArchitecture(HaarUNetArchitecture):
-    """The sizes of a `HaarUNetDetails`."""
-
-    network: ClassVar[str] = "HaarUNetDetails"
-    home: ClassVar[str] = __name__
-
-
-@peer("haarunetgraph")
-class HaarUNetGraphArchitecture(HaarUNetArchitecture):
-    """The sizes of a `HaarUNetGraph`."""
-
-    network: ClassVar[str] = "HaarUNetGraph"
-    home: ClassVar[str] = __name__
-    of_nodes: ClassVar[bool] = False
-
-
+@variant("haarunetmean")
 class HaarUNetMean(HaarUNet):
     """`HaarUNet` with means over clusters: every node of the input graph counts the same.
 
@@ -57,8 +23,6 @@ class HaarUNetMean(HaarUNet):
     measure "children" it is the mean over members.
     """
 
-    architecture = HaarUNetMeanArchitecture
-
     def _pool(self, chain: ChainTensors, x: Tensor, level: int) -> Tensor:
         fine, coarse = roots(chain, x, level)
         return super()._pool(chain, fine * x, level) / coarse
@@ -68,6 +32,7 @@ class HaarUNetMean(HaarUNet):
         return skip + synthesis(chain, coarse * y, level, skip=True, single=True) / fine
 
 
+@variant("haarunetsum")
 class HaarUNetSum(HaarUNet):
     """`HaarUNet` with sums over clusters.
 
@@ -76,8 +41,6 @@ class HaarUNetSum(HaarUNet):
 
     with r_j as in `HaarUNetMean`.
     """
-
-    architecture = HaarUNetSumArchitecture
 
     def _pool(self, chain: ChainTensors, x: Tensor, level: int) -> Tensor:
         fine, coarse = roots(chain, x, level)
@@ -88,25 +51,23 @@ class HaarUNetSum(HaarUNet):
         return skip + fine * synthesis(chain, y / coarse, level, skip=True, single=True)
 
 
+@variant("haarunetdetails")
 class HaarUNetDetails(HaarUNet):
     """`HaarUNet` whose skips carry details alone: sums over clusters come from the coarse level.
 
     up      x_j + P_j (W x_{j+1} - P_jᵀ x_j)
     """
 
-    architecture = HaarUNetDetailsArchitecture
-
     def _unpool(self, chain: ChainTensors, y: Tensor, skip: Tensor, level: int) -> Tensor:
         return super()._unpool(chain, y - self._pool(chain, skip, level), skip, level)
 
 
+@variant("haarunetgraph", of_nodes=False)
 class HaarUNetGraph(OfGraphs, HaarUNet):
     """`HaarUNet` with an output per graph, see `OfGraphs`.
 
     `levels=0` is the flat network, also with `virtual_node`; random clusters are a chain.
     """
-
-    architecture = HaarUNetGraphArchitecture
 
 
 def roots(chain: ChainTensors, like: Tensor, level: int) -> tuple[Tensor, Tensor]:

@@ -67,8 +67,9 @@ def test_the_study_from_the_shell(folder, monkeypatch):
     assert len(tried) == 2 * len(GRID)
     for line in tried:  # nothing of the test part
         assert line["value"] == line["validation"]
-        assert "test" not in line["scores"]
-        assert (line["seed"], line["parts"], line["config"]["split"]) == (0, {}, GIVEN)
+        assert line["scores"].keys() == {"validation"}
+        assert not {"parts", "reach"} & line.keys()
+        assert (line["seed"], line["config"]["split"]) == (0, GIVEN)
     final = lines(folder, "pooling")
     assert {(line["method"], line["seed"]) for line in final} == {
         (name, seed) for name in ("haarunet", "flat-4", "mean") for seed in (0, 1)
